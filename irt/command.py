@@ -1,0 +1,44 @@
+"""How every command ends: one line for a user's mistake, the right exit status, no traceback.
+
+Standard library only, Python 3.9+.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Callable, NoReturn
+
+from irt.io import InputError
+
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """Call ``main`` and exit with the status it returns.
+
+    A user's mistake (``InputError``, or a file that cannot be opened) is one line on standard error and exit
+    status 2. Ctrl-C is status 130. Anything else is a fault of ours and keeps its traceback.
+    """
+    name = Path(sys.argv[0]).name
+    try:
+        status = main()
+        sys.stdout.flush()
+    except InputError as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        status = EXIT_USER_ERROR
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Point stdout elsewhere, or the interpreter complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"{name}: error: {error.filename}: {error.strerror}", file=sys.stderr)
+        status = EXIT_USER_ERROR
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted, nothing written", file=sys.stderr)
+        status = EXIT_INTERRUPTED
+    sys.exit(status)
