@@ -1,0 +1,37 @@
+# One word a job, the same words that CI uses. `make` alone lists them.
+# Every recipe runs from this folder with relative paths, so the folder's own path may hold spaces.
+
+PY := .venv/bin/python
+
+.PHONY: help setup demo test check check-irt perf clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r target text; do \
+		printf '%-16s %s\n' "$$target" "$$text"; done
+
+setup: ## make .venv with the pinned packages (finds a Python 3.12+; PYTHON=... chooses one)
+	@sh tools/setup.sh
+
+demo: setup ## simulate a benchmark, measure it, and show the released tables
+	@$(PY) scripts/demo.py
+
+test: setup ## run all tests
+	@$(PY) -m pytest
+
+check: setup ## formatting, lint, types, and README against the commands
+	@$(PY) -m ruff format --check
+	@$(PY) -m ruff check
+	@$(PY) -m mypy
+	@$(PY) -m pytest tests/test_repository.py
+
+check-irt: ## prove in a fresh environment that requirements_irt.txt is enough to fit
+	@sh tools/check_irt.sh
+
+perf: setup ## run the speed and memory comparisons, one after the other
+	@set -e; for script in perf/*.py; do \
+		[ -e "$$script" ] || { echo "nothing in perf/ yet"; exit 0; }; \
+		echo "== $$script"; $(PY) "$$script"; done
+
+clean: ## remove .venv, demo_output and the caches
+	rm -rf .venv demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
