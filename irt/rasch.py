@@ -1,0 +1,126 @@
+"""Fit the Rasch model with fixed guessing to a response matrix.
+
+P(correct) = g + (1 − g)·σ(theta − b), counts binomial, theta and b independent Normal(0, 1). Both methods draw from
+the same posterior: ``marginal`` samples the shorter side and draws the longer one exactly (irt/marginal.py,
+irt/conditional.py); ``joint`` samples everything (irt/joint.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from irt.conditional import conditional_blocks
+from irt.convergence import Estimates, diagnose, summarize
+from irt.joint import joint_model
+from irt.marginal import Cells, find_profiles, marginal_model
+from irt.progress import progress
+from irt.quadrature import grid_for
+from irt.sampling import SamplerSettings, available_cpus, sample
+
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+Method = Literal["marginal", "joint"]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Posterior draws: ``theta`` (chains, draws, M) and ``b`` (chains, draws, N), in single precision."""
+
+    theta: Float32Array
+    b: Float32Array
+
+
+@dataclass(frozen=True)
+class RaschFit:
+    """Abilities of M models, difficulties of N items (higher = harder), and how the sampling went."""
+
+    ability: Estimates
+    difficulty: Estimates
+    divergences: int
+    draws: Draws | None
+
+
+def fit_rasch(
+    correct: npt.ArrayLike,
+    trials: npt.ArrayLike,
+    guessing: npt.ArrayLike,
+    *,
+    settings: SamplerSettings,
+    method: Method = "marginal",
+    keep_draws: bool = False,
+) -> RaschFit:
+    """Return the posterior of all abilities and difficulties.
+
+    Parameters
+    ----------
+    correct, trials
+        (M, N) counts; 0 trials = never asked, and counts as nothing.
+    guessing
+        (N,) fixed guessing probability of each item, or one number for all.
+    keep_draws
+        Whether to return the draws; they take 4 bytes × chains × draws × (M + N).
+    """
+    correct = np.asarray(correct, dtype=float)
+    trials = np.asarray(trials, dtype=float)
+    guessing = np.broadcast_to(np.asarray(guessing, dtype=float), correct.shape[1])
+    if method == "joint":
+        return _fit_joint(correct, trials, guessing, settings, keep_draws)
+    if correct.shape[0] <= correct.shape[1]:
+        sampled, integrated, draws, divergences = _fit_marginal(
+            Cells(correct, trials, guessing, items_integrated=True), settings, keep_draws
+        )
+        kept = Draws(*draws) if draws else None
+        return RaschFit(sampled, integrated, divergences, kept)
+    sampled, integrated, draws, divergences = _fit_marginal(
+        Cells(correct.T, trials.T, guessing, items_integrated=False), settings, keep_draws
+    )
+    # Seen from the items, x = −b and y = −theta.
+    kept = Draws(-draws[1], -draws[0]) if draws else None
+    return RaschFit(_mirrored(integrated), _mirrored(sampled), divergences, kept)
+
+
+def _fit_joint(
+    correct: FloatArray, trials: FloatArray, guessing: FloatArray, settings: SamplerSettings, keep_draws: bool
+) -> RaschFit:
+    nuts = sample(joint_model(correct, trials, guessing), settings, "sampling abilities and difficulties")
+    theta, b = nuts.values["theta"], nuts.values["b"]
+    draws = Draws(theta.astype(np.float32), b.astype(np.float32)) if keep_draws else None
+    return RaschFit(summarize(theta), summarize(b), nuts.divergences, draws)
+
+
+def _fit_marginal(
+    cells: Cells, settings: SamplerSettings, keep_draws: bool
+) -> tuple[Estimates, Estimates, tuple[Float32Array, Float32Array] | None, int]:
+    profiles = find_profiles(cells)
+    grid = grid_for(profiles.trials.sum(axis=1).max())
+    side, other = ("abilities", "difficulties") if cells.items_integrated else ("difficulties", "abilities")
+    nuts = sample(marginal_model(cells, profiles, grid), settings, f"sampling {side}")
+    x = nuts.values["x"]  # (C, D, S)
+    shape = x.shape[:2]
+    length = cells.correct.shape[1]
+    estimates = Estimates(*(np.empty(length) for _ in range(4)))
+    kept = np.empty((*shape, length), dtype=np.float32) if keep_draws else None
+    flat = x.reshape(-1, x.shape[2])
+    done = 0
+    with progress(f"drawing {other}", length) as update:
+        for block in conditional_blocks(
+            flat, cells, profiles, seed=settings.seed, threads=min(settings.cores, available_cpus())
+        ):
+            draws = block.draws.reshape(*shape, -1)
+            estimates.mean[block.units] = block.mean
+            estimates.sd[block.units] = block.sd
+            estimates.r_hat[block.units], estimates.ess_bulk[block.units] = diagnose(draws)
+            if kept is not None:
+                kept[..., block.units] = draws
+            done += len(block.units)
+            update(done, "")
+    draws_of_both = (x.astype(np.float32), kept) if kept is not None else None
+    return summarize(x), estimates, draws_of_both, nuts.divergences
+
+
+def _mirrored(estimates: Estimates) -> Estimates:
+    return Estimates(-estimates.mean, estimates.sd, estimates.r_hat, estimates.ess_bulk)
