@@ -7,9 +7,9 @@ the easiest item, 1 the hardest.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import sub
+from typing import Sequence
 
 
 @dataclass(frozen=True)

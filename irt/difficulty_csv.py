@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Iterator
 
 from irt.io import InputError, PathLike, csv_rows, open_text
 

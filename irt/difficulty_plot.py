@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -12,11 +12,10 @@ Ids are text: never stripped, never read as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import Optional
+from typing import Iterable, Iterator, Optional, Sequence
 
 from irt.io import InputError
 
