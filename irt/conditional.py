@@ -7,8 +7,6 @@ pairs (x draw, y draw) are draws of the joint posterior of all abilities and dif
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,49 +38,16 @@ class Block:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
+    """Which units a block holds, and where their posteriors are evaluated."""
+
     units: IntArray
     grid: Grid
     seed: np.random.SeedSequence
 
 
-def conditional_blocks(
-    x: FloatArray, cells: Cells, profiles: Profiles, *, seed: int, threads: int
-) -> Iterator[Block]:
-    """Yield the posterior of every integrated unit, in blocks of units with similar positions.
-
-    Parameters
-    ----------
-    x
-        (D, S) draws of the sampled side.
-    """
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(
-            lambda plan: _block(x, cells, profiles, plan), _plan_blocks(x, cells, profiles, seed)
-        )
-
-
-def log_integrand(
-    x: FloatArray, profiles: Profiles, members: IntArray, grid: Grid, sampled_guessing: FloatArray
-) -> FloatArray:
-    """Return the log of prior × likelihood × spacing of y at the nodes, up to a constant in y: (D, J, Q).
-
-    ``members`` are profiles that share one guessing probability.
-    """
-    z = x[:, :, None] - grid.nodes
-    trials_rows, row = np.unique(profiles.trials_row[members], return_inverse=True)
-    asked = profiles.trials[trials_rows] @ np.logaddexp(0.0, z)  # (D, P, Q)
-    if profiles.counts is None:
-        right = -profiles.totals[members, None] * grid.nodes
-    elif profiles.log_guessing is None:
-        right = profiles.counts[members] @ np.logaddexp(log_guessing(sampled_guessing)[:, None], z)
-    else:
-        right = profiles.counts[members] @ np.logaddexp(profiles.log_guessing[members[0]], z)
-    return grid.log_weights + right - asked[:, row]
-
-
-def _plan_blocks(x: FloatArray, cells: Cells, profiles: Profiles, seed: int) -> list[_Plan]:
-    """Sort the units by place, cut them into blocks, and give each block a grid that covers all its draws."""
+def plan_blocks(x: FloatArray, cells: Cells, profiles: Profiles, *, seed: int) -> list[Plan]:
+    """Sort the L units by place, cut them into blocks, and give each a grid that covers all draws x, (D, S)."""
     mean, sd = _moments_at(x.mean(axis=0), cells, profiles)
     # A conditional mode moves by at most as much as the x that moves most.
     drift = np.abs(x - x.mean(axis=0)).max()
@@ -102,8 +67,47 @@ def _plan_blocks(x: FloatArray, cells: Cells, profiles: Profiles, seed: int) -> 
         grid = grid_between(
             mean[members].min() - reach, mean[members].max() + reach, SPACING_IN_SDS * sd[members].min()
         )
-        plans.append(_Plan(units, grid, block_seed))
+        plans.append(Plan(units, grid, block_seed))
     return plans
+
+
+def draw_block(x: FloatArray, cells: Cells, profiles: Profiles, plan: Plan) -> Block:
+    """Return moments of the block's units and one draw of each for every draw of x, (D, S)."""
+    members, of_unit = np.unique(profiles.of_unit[plan.units], return_inverse=True)
+    nodes = plan.grid.nodes
+    random = np.random.default_rng(plan.seed)
+    draws = np.empty((len(x), len(plan.units)))
+    first, second = np.zeros(len(members)), np.zeros(len(members))
+    step = max(1, VALUES_AT_ONCE // (len(nodes) * max(len(members), len(cells.correct))))
+    for start in range(0, len(x), step):
+        some = slice(start, start + step)
+        density = _relative(log_integrand(x[some], profiles, members, plan.grid, cells.guessing))
+        weights = density / density.sum(axis=-1, keepdims=True)
+        first += (weights @ nodes).sum(axis=0)
+        second += (weights @ nodes**2).sum(axis=0)
+        draws[some] = _inverse_cdf(density, nodes, of_unit, random)
+    mean = first / len(x)
+    sd = np.sqrt(second / len(x) - mean**2)
+    return Block(plan.units, mean[of_unit], sd[of_unit], draws)
+
+
+def log_integrand(
+    x: FloatArray, profiles: Profiles, members: IntArray, grid: Grid, sampled_guessing: FloatArray
+) -> FloatArray:
+    """Return the log of prior × likelihood × spacing of y at the nodes, up to a constant in y: (D, J, Q).
+
+    ``members`` are profiles that share one guessing probability.
+    """
+    z = x[:, :, None] - grid.nodes
+    trials_rows, row = np.unique(profiles.trials_row[members], return_inverse=True)
+    asked = profiles.trials[trials_rows] @ np.logaddexp(0.0, z)  # (D, P, Q)
+    if profiles.counts is None:
+        right = -profiles.totals[members, None] * grid.nodes
+    elif profiles.log_guessing is None:
+        right = profiles.counts[members] @ np.logaddexp(log_guessing(sampled_guessing)[:, None], z)
+    else:
+        right = profiles.counts[members] @ np.logaddexp(profiles.log_guessing[members[0]], z)
+    return grid.log_weights + right - asked[:, row]
 
 
 def _moments_at(x: FloatArray, cells: Cells, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
@@ -129,25 +133,6 @@ def _relative(log_values: FloatArray) -> FloatArray:
     """Return exp(values − their maximum over the last axis), computed in place."""
     log_values -= log_values.max(axis=-1, keepdims=True)
     return np.exp(log_values, out=log_values)
-
-
-def _block(x: FloatArray, cells: Cells, profiles: Profiles, plan: _Plan) -> Block:
-    members, of_unit = np.unique(profiles.of_unit[plan.units], return_inverse=True)
-    nodes = plan.grid.nodes
-    random = np.random.default_rng(plan.seed)
-    draws = np.empty((len(x), len(plan.units)))
-    first, second = np.zeros(len(members)), np.zeros(len(members))
-    step = max(1, VALUES_AT_ONCE // (len(nodes) * max(len(members), len(cells.correct))))
-    for start in range(0, len(x), step):
-        some = slice(start, start + step)
-        density = _relative(log_integrand(x[some], profiles, members, plan.grid, cells.guessing))
-        weights = density / density.sum(axis=-1, keepdims=True)
-        first += (weights @ nodes).sum(axis=0)
-        second += (weights @ nodes**2).sum(axis=0)
-        draws[some] = _inverse_cdf(density, nodes, of_unit, random)
-    mean = first / len(x)
-    sd = np.sqrt(second / len(x) - mean**2)
-    return Block(plan.units, mean[of_unit], sd[of_unit], draws)
 
 
 def _inverse_cdf(

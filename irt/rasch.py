@@ -7,19 +7,20 @@ irt/conditional.py); ``joint`` samples everything (irt/joint.py).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from irt.conditional import conditional_blocks
+from irt.conditional import Plan, draw_block, plan_blocks
 from irt.convergence import Estimates, diagnose, summarize
 from irt.joint import joint_model
 from irt.marginal import Cells, find_profiles, marginal_model
 from irt.progress import progress
 from irt.quadrature import grid_for
-from irt.sampling import SamplerSettings, available_cpus, sample
+from irt.sampling import SamplerSettings, sample
 
 FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
@@ -100,23 +101,26 @@ def _fit_marginal(
     side, other = ("abilities", "difficulties") if cells.items_integrated else ("difficulties", "abilities")
     nuts = sample(marginal_model(cells, profiles, grid), settings, f"sampling {side}")
     x = nuts.values["x"]  # (C, D, S)
-    shape = x.shape[:2]
+    flat = x.reshape(-1, x.shape[2])
     length = cells.correct.shape[1]
     estimates = Estimates(*(np.empty(length) for _ in range(4)))
-    kept = np.empty((*shape, length), dtype=np.float32) if keep_draws else None
-    flat = x.reshape(-1, x.shape[2])
+    kept = np.empty((*x.shape[:2], length), dtype=np.float32) if keep_draws else None
+
+    def finish(plan: Plan) -> int:
+        block = draw_block(flat, cells, profiles, plan)
+        draws = block.draws.reshape(*x.shape[:2], -1)
+        estimates.mean[block.units] = block.mean
+        estimates.sd[block.units] = block.sd
+        estimates.r_hat[block.units], estimates.ess_bulk[block.units] = diagnose(draws)
+        if kept is not None:
+            kept[..., block.units] = draws
+        return len(block.units)
+
     done = 0
-    with progress(f"drawing {other}", length) as update:
-        for block in conditional_blocks(
-            flat, cells, profiles, seed=settings.seed, threads=min(settings.cores, available_cpus())
-        ):
-            draws = block.draws.reshape(*shape, -1)
-            estimates.mean[block.units] = block.mean
-            estimates.sd[block.units] = block.sd
-            estimates.r_hat[block.units], estimates.ess_bulk[block.units] = diagnose(draws)
-            if kept is not None:
-                kept[..., block.units] = draws
-            done += len(block.units)
+    plans = plan_blocks(flat, cells, profiles, seed=settings.seed)
+    with progress(f"drawing {other}", length) as update, ThreadPoolExecutor(settings.cores) as pool:
+        for units in pool.map(finish, plans):
+            done += units
             update(done, "")
     draws_of_both = (x.astype(np.float32), kept) if kept is not None else None
     return summarize(x), estimates, draws_of_both, nuts.divergences

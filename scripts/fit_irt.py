@@ -1,0 +1,166 @@
+"""Estimate the difficulty of every item and the ability of every model from a matrix of correct counts.
+
+P(correct) = g + (1 - g) * sigmoid(theta - b); counts are binomial; theta and b have independent Normal(0, 1) priors.
+
+Input   a CSV: column model, then one column an item; cells are counts of correct answers, blank = never asked.
+Output  in --output-dir: difficulty.csv (item,b_mean,b_sd,r_hat,ess_bulk; higher b = harder),
+        ability.csv (model,theta_mean,theta_sd,r_hat,ess_bulk) and diagnostics.json.
+
+Examples:
+  python scripts/fit_irt.py my_benchmark/response_matrix.csv --n-trials 2 --output-dir my_benchmark
+  python scripts/fit_irt.py choices.csv.gz --n-trials 1 --guessing 0.25 --output-dir out --save-draws out/draws.npz
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import run
+from irt.io import InputError
+from irt.response_matrix import read_guessing, read_response_matrix
+
+EXIT_NOT_CONVERGED = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("matrix", type=Path, help="response matrix, .csv or .csv.gz")
+    trials = parser.add_mutually_exclusive_group(required=True)
+    trials.add_argument("--n-trials", type=_at_least(1), help="trials of every cell that is not blank")
+    trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
+    guessing = parser.add_mutually_exclusive_group()
+    guessing.add_argument("--guessing", type=_below_one, default=0.0, help="guessing probability of all items (0)")
+    guessing.add_argument("--guessing-csv", type=Path, help="item_id,guessing: one row an item")
+    parser.add_argument("--output-dir", type=Path, required=True, help="folder for the three files; made if missing")
+    parser.add_argument("--save-draws", type=Path, metavar="FILE.npz", help="also keep the posterior draws")
+    parser.add_argument(
+        "--method",
+        choices=("marginal", "joint"),
+        default="marginal",
+        help="marginal: integrate the longer side out (default); joint: sample everything, for checking",
+    )
+    parser.add_argument("--chains", type=_at_least(1), default=4, help="NUTS chains (4)")
+    parser.add_argument("--tune", type=_at_least(1), default=1000, help="warm-up draws a chain (1000)")
+    parser.add_argument("--draws", type=_at_least(4), default=1000, help="kept draws a chain (1000)")
+    parser.add_argument("--target-accept", type=_inside_unit, default=0.95, help="NUTS acceptance target (0.95)")
+    parser.add_argument("--seed", type=_at_least(0), default=0, help="random seed (0)")
+    parser.add_argument("--cores", type=_at_least(1), help="chains at a time (as many as there are processors)")
+    parser.add_argument("--strict", action="store_true", help="exit 1 when the sampler has not converged")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read, fit, write, and say what was written."""
+    arguments = parse_arguments()
+    if arguments.save_draws and arguments.save_draws.suffix != ".npz":
+        raise InputError(f"--save-draws {arguments.save_draws}: the file name must end in .npz")
+    matrix = read_response_matrix(
+        arguments.matrix, n_trials=arguments.n_trials, trials_path=arguments.trials_csv
+    )
+    guessing = [arguments.guessing] * len(matrix.items)
+    if arguments.guessing_csv:
+        guessing = read_guessing(arguments.guessing_csv, matrix.items)
+
+    # Imported only now: PyMC takes seconds, and a mistake in the input should not have to wait for it.
+    try:
+        from irt.convergence import convergence_warnings
+        from irt.fit_files import constant_items, describe_fit, write_draws, write_fit
+        from irt.rasch import fit_rasch
+        from irt.sampling import SamplerSettings, available_cpus
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"this Python ({sys.executable}) has no package {error.name!r}; "
+            "use `make setup` or `python -m pip install -r requirements_irt.txt`"
+        ) from error
+    import numpy as np
+
+    started = time.monotonic()
+    settings = SamplerSettings(
+        chains=arguments.chains,
+        tune=arguments.tune,
+        draws=arguments.draws,
+        target_accept=arguments.target_accept,
+        seed=arguments.seed,
+        cores=min(arguments.cores or available_cpus(), arguments.chains),
+    )
+    print(f"{len(matrix.models)} models × {len(matrix.items)} items, method {arguments.method}", file=sys.stderr)
+    fit = fit_rasch(
+        matrix.correct,
+        matrix.trials,
+        guessing,
+        settings=settings,
+        method=arguments.method,
+        keep_draws=arguments.save_draws is not None,
+    )
+    warnings = convergence_warnings(
+        np.concatenate([fit.ability.r_hat, fit.difficulty.r_hat]),
+        np.concatenate([fit.ability.ess_bulk, fit.difficulty.ess_bulk]),
+        chains=settings.chains,
+        divergences=fit.divergences,
+    )
+    inputs = {
+        "matrix": arguments.matrix,
+        "trials": arguments.trials_csv,
+        "guessing": arguments.guessing_csv,
+    }
+    diagnostics = describe_fit(
+        fit,
+        matrix,
+        settings={"method": arguments.method, "guessing": sorted(set(guessing))} | vars(settings),
+        inputs={name: path for name, path in inputs.items() if path is not None},
+        warnings=warnings,
+        seconds=time.monotonic() - started,
+    )
+    if arguments.save_draws:
+        write_draws(arguments.save_draws, matrix, fit.draws)
+    write_fit(arguments.output_dir, matrix, fit, diagnostics)
+
+    for name, items in constant_items(matrix).items():
+        if items:
+            print(f"{name.replace('_', ' ')}: {len(items)} of {len(matrix.items)} items (see diagnostics.json)")
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(
+        f"R-hat at most {diagnostics['max_r_hat']}, bulk ESS at least {diagnostics['min_ess_bulk']}, "
+        f"{fit.divergences} divergences, {diagnostics['seconds']} s"
+    )
+    print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {arguments.output_dir}")
+    return EXIT_NOT_CONVERGED if warnings and arguments.strict else os.EX_OK
+
+
+def _at_least(lowest: int):
+    def parse(text: str) -> int:
+        value = int(text)
+        if value < lowest:
+            raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
+        return value
+
+    parse.__name__ = "whole number"
+    return parse
+
+
+def _below_one(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"must be from 0 to below 1, got {text}")
+    return value
+
+
+def _inside_unit(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text}")
+    return value
+
+
+if __name__ == "__main__":
+    run(main)
