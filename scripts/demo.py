@@ -27,8 +27,8 @@ from irt.command import run
 from irt.io import InputError, csv_rows, open_text, write_csv
 from irt.simulate import SimulatedLog, simulate_log
 
-MODELS, ITEMS, TRIALS, SEED = 12, 40, 4, 1
-PLANTED_GAP = (0.4, 1.2)
+MODELS, ITEMS, TRIALS, SEED = 12, 40, 8, 1
+PLANTED_GAP = (-0.7, 0.7)  # even on both sides, so that the mean difficulty stays 0 as the model expects
 NORMAL_90 = 1.645  # 90 % of a normal distribution lies within this many standard deviations
 
 
@@ -116,8 +116,11 @@ def measure(log: SimulatedLog, folder: Path) -> None:
     command("diagnose_benchmark.py", difficulty, "--gaps", "3")
 
     heading("5. Was that right? Estimated against true difficulty of the simulated items")
-    found = compare(log.difficulties, read_estimates(difficulty))
-    print(f"Correlation {found.correlation:.3f}; the widest true gap is {low:.2f} to {high:.2f}.")
+    estimated = read_estimates(difficulty)
+    found = compare(log.difficulties, estimated)
+    left, right = widest_gap({item: mean for item, (mean, _) in estimated.items()})
+    print(f"Widest gap: planted {low:.2f} to {high:.2f}, estimated {left:.2f} to {right:.2f}.")
+    print(f"Correlation of the difficulties: {found.correlation:.3f}.")
     print(
         f"{found.covered} of {found.items} intervals of 90 % hold the truth ({0.9 * found.items:.0f} expected)."
     )
