@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,20 +12,9 @@ import pymc as pm
 from threadpoolctl import threadpool_limits
 
 from irt.progress import progress
+from irt.settings import SamplerSettings, available_cpus
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SamplerSettings:
-    """How to sample. ``cores`` chains run at a time."""
-
-    chains: int
-    tune: int
-    draws: int
-    target_accept: float
-    seed: int
-    cores: int
 
 
 @dataclass(frozen=True)
@@ -35,13 +23,6 @@ class NutsDraws:
 
     values: dict[str, FloatArray]
     divergences: int
-
-
-def available_cpus() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def sample(model: pm.Model, settings: SamplerSettings, title: str) -> NutsDraws:

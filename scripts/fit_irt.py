@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from irt.command import run
 from irt.io import InputError
 from irt.response_matrix import read_guessing, read_response_matrix
+from irt.settings import SamplerSettings, available_cpus
 
 EXIT_NOT_CONVERGED = 1
 
@@ -48,13 +49,14 @@ def parse_arguments() -> argparse.Namespace:
         default="marginal",
         help="marginal: integrate the longer side out (default); joint: sample everything, for checking",
     )
-    parser.add_argument("--chains", type=_at_least(1), default=4, help="NUTS chains (4)")
-    parser.add_argument("--tune", type=_at_least(1), default=1000, help="warm-up draws a chain (1000)")
-    parser.add_argument("--draws", type=_at_least(4), default=1000, help="kept draws a chain (1000)")
-    parser.add_argument("--target-accept", type=_inside_unit, default=0.95, help="NUTS acceptance target (0.95)")
-    parser.add_argument("--seed", type=_at_least(0), default=0, help="random seed (0)")
+    parser.add_argument("--chains", type=_at_least(1), help="NUTS chains (%(default)s)")
+    parser.add_argument("--tune", type=_at_least(1), help="warm-up draws a chain (%(default)s)")
+    parser.add_argument("--draws", type=_at_least(4), help="kept draws a chain (%(default)s)")
+    parser.add_argument("--target-accept", type=_inside_unit, help="NUTS acceptance target (%(default)s)")
+    parser.add_argument("--seed", type=_at_least(0), help="random seed (%(default)s)")
     parser.add_argument("--cores", type=_at_least(1), help="chains at a time (as many as there are processors)")
     parser.add_argument("--strict", action="store_true", help="exit 1 when the sampler has not converged")
+    parser.set_defaults(**vars(SamplerSettings()) | {"cores": available_cpus()})
     return parser.parse_args()
 
 
@@ -75,7 +77,6 @@ def main() -> int:
         from irt.convergence import convergence_warnings
         from irt.fit_files import constant_items, describe_fit, write_draws, write_fit
         from irt.rasch import fit_rasch
-        from irt.sampling import SamplerSettings, available_cpus
     except ModuleNotFoundError as error:
         raise InputError(
             f"this Python ({sys.executable}) has no package {error.name!r}; "
@@ -90,7 +91,7 @@ def main() -> int:
         draws=arguments.draws,
         target_accept=arguments.target_accept,
         seed=arguments.seed,
-        cores=min(arguments.cores or available_cpus(), arguments.chains),
+        cores=min(arguments.cores, arguments.chains),
     )
     print(f"{len(matrix.models)} models × {len(matrix.items)} items, method {arguments.method}", file=sys.stderr)
     fit = fit_rasch(
