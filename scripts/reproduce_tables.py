@@ -1,0 +1,112 @@
+"""Print the diagnostics of every released benchmark, and of every domain, from their difficulty estimates.
+
+Input   --benchmarks: a folder with one sub-folder a benchmark, which holds difficulty.csv (item_id or item, b_mean).
+        Domain, models and trials are read from provenance.json beside it, and are blank where there is none.
+Output  two tables. In --output: diagnostics.csv, diagnostics.md, domains.csv and domains.md. For the released
+        benchmarks that is data/tables; for another folder nothing is written unless --output is given.
+
+DDM is the mean distance of the items from evenly spread ones; Max Gap is the widest interval of difficulty without an
+item, and z is where it lies: the easiest item is at 0, the hardest at 1.
+
+Examples:
+  python scripts/reproduce_tables.py
+  python scripts/reproduce_tables.py --benchmarks ~/release/data/benchmarks --output /tmp/tables
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.benchmark_list import BENCHMARK_LIST, read_benchmark_list
+from irt.command import run
+from irt.io import atomic_writer, write_csv
+from irt.tables import (
+    DomainRow,
+    Row,
+    Table,
+    as_csv,
+    as_markdown,
+    as_text,
+    diagnostics_table,
+    domain_table,
+    read_rows,
+    summarize,
+)
+
+SCHEMA_VERSION = 1
+BENCHMARKS = BENCHMARK_LIST.with_suffix("")
+TABLES = BENCHMARKS.with_name("tables")
+
+NOTE_OURS = "Estimates of this project, fitted to public responses of other model panels; not the tables of the paper."
+NOTE_OTHERS = "Computed from the difficulties in the folder; not all of them say where they come from."
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument(
+        "--benchmarks", type=Path, metavar="DIR", default=BENCHMARKS, help="the benchmarks (data/benchmarks)"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where the tables go (data/tables for the released benchmarks)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    return parser.parse_args()
+
+
+def write_table(
+    folder: Path, name: str, rows: Sequence[Row] | Sequence[DomainRow], table: Table, note: str
+) -> None:
+    """Write NAME.csv with full figures and NAME.md with rounded ones."""
+    write_csv(folder / f"{name}.csv", *as_csv(rows))
+    with atomic_writer(folder / f"{name}.md") as handle:
+        handle.write("\n".join([*as_markdown(table), "", note, ""]))
+
+
+def main() -> int:
+    """Read, print, and write where that is wanted."""
+    arguments = parse_arguments()
+    # A folder's name may hold a character that the terminal cannot show; that is no reason to fail.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    rows, without = read_rows(arguments.benchmarks, read_benchmark_list(BENCHMARK_LIST))
+    domains = summarize(rows)
+    diagnostics, summary = diagnostics_table(rows), domain_table(domains)
+    note = NOTE_OURS if all(row.domain is not None for row in rows) else NOTE_OTHERS
+
+    if arguments.json:
+        report = {
+            "schema_version": SCHEMA_VERSION,
+            "note": note,
+            "benchmarks": [asdict(row) for row in rows],
+            "domains": [asdict(row) for row in domains],
+        }
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join([*as_text(diagnostics), "", *as_text(summary), "", note]))
+    if without:
+        print(f"Left out, no difficulty.csv: {', '.join(without)}", file=sys.stderr)
+
+    released = arguments.benchmarks.resolve() == BENCHMARKS
+    output = arguments.output or (TABLES if released else None)
+    if output:
+        write_table(output, "diagnostics", rows, diagnostics, note)
+        write_table(output, "domains", domains, summary, note)
+        print(f"Wrote diagnostics and domains, .csv and .md each, to {output}", file=sys.stderr)
+    return os.EX_OK
+
+
+if __name__ == "__main__":
+    run(main)
