@@ -99,7 +99,7 @@ def log_integrand(
     ``members`` are profiles that share one guessing probability.
     """
     z = x[:, :, None] - grid.nodes
-    trials_rows, row = np.unique(profiles.trials_row[members], return_inverse=True)
+    trials_rows, row = np.unique(profiles.asked_row[members], return_inverse=True)
     asked = profiles.trials[trials_rows] @ np.logaddexp(0.0, z)  # (D, P, Q)
     if profiles.counts is None:
         right = -profiles.totals[members, None] * grid.nodes

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.gradient import disconnected_grad
 
+from irt.log_integrals import sum_log_integrals
 from irt.quadrature import Grid
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Profiles:
-    """The J distinct answer profiles among the integrated units.
+    """The J distinct answer profiles among the integrated units, those of one guessing probability together.
 
     ``counts`` is None when every guessing probability is 0: the totals say it all. ``log_guessing`` is (J,)
     when items are integrated and None when it is a property of the sampled side.
@@ -56,7 +56,7 @@ class Profiles:
     counts: FloatArray | None  # (J, S) correct answers by sampled unit
     log_guessing: FloatArray | None  # (J,)
     trials: FloatArray  # (P, S) the distinct rows of trials
-    trials_row: IntArray  # (J,) which of them
+    asked_row: IntArray  # (J,) which of them
     units: FloatArray  # (J,) how many units have this profile
     of_unit: IntArray  # (L,) the profile of each unit
 
@@ -64,8 +64,8 @@ class Profiles:
 def find_profiles(cells: Cells) -> Profiles:
     """Group the integrated units that share one integral."""
     correct, trials = cells.correct.T, cells.trials.T
-    trials_rows, trials_row = np.unique(trials, axis=0, return_inverse=True)
-    key = [trials_row[:, None], correct if cells.guessing.any() else correct.sum(axis=1, keepdims=True)]
+    trials_rows, asked_row = np.unique(trials, axis=0, return_inverse=True)
+    key = [asked_row[:, None], correct if cells.guessing.any() else correct.sum(axis=1, keepdims=True)]
     if cells.items_integrated:
         key.insert(0, cells.guessing[:, None])
     _, first, of_unit, units = np.unique(
@@ -76,7 +76,7 @@ def find_profiles(cells: Cells) -> Profiles:
         counts=correct[first] if cells.guessing.any() else None,
         log_guessing=log_guessing(cells.guessing[first]) if cells.items_integrated else None,
         trials=trials_rows,
-        trials_row=trials_row[first],
+        asked_row=asked_row[first],
         units=units.astype(float),
         of_unit=of_unit,
     )
@@ -95,41 +95,17 @@ def marginal_model(cells: Cells, profiles: Profiles, grid: Grid) -> pm.Model:
     with pm.Model() as model:
         x = pm.Normal("x", 0.0, 1.0, shape=len(cells.correct))
         z = x[:, None] - grid.nodes  # (S, Q)
-        asked = pt.dot(profiles.trials, pt.softplus(z))  # (P, Q)
-        # A single row is left to broadcast: indexing would copy it J times.
-        asked_of_profile = asked if len(profiles.trials) == 1 else asked[profiles.trials_row]
-        if profiles.counts is None:
+        asked = pt.dot(profiles.trials, pt.softplus(z)) - grid.log_weights  # (P, Q)
+        counts, group_start = profiles.counts, np.array([0, len(profiles.totals)])
+        if counts is None:
+            counts, tables = profiles.totals[:, None], -grid.nodes[None, None]
             pm.Potential("correct", pt.dot(cells.correct.sum(axis=1), x))
-            log_integrand = grid.log_weights - profiles.totals[:, None] * grid.nodes - asked_of_profile
+        elif profiles.log_guessing is None:
+            tables = pt.logaddexp(log_guessing(cells.guessing)[:, None], z)[None]
         else:
-            right = _correct_terms(profiles, z, log_guessing(cells.guessing))
-            log_integrand = grid.log_weights + right - asked_of_profile
-        pm.Potential("integrals", pt.dot(profiles.units, _log_sum_exp(log_integrand)))
+            values, first = np.unique(profiles.log_guessing, return_index=True)
+            tables = pt.logaddexp(values[:, None, None], z)  # (G, S, Q)
+            group_start = np.append(first, len(counts))
+        integrals = sum_log_integrals(tables, asked, counts, profiles.asked_row, profiles.units, group_start)
+        pm.Potential("integrals", integrals)
     return model
-
-
-def _correct_terms(profiles: Profiles, z: pt.TensorVariable, sampled_log_guessing: FloatArray) -> pt.TensorVariable:
-    """Return Σ_s k_js log(g + e^z) for every profile and node, (J, Q)."""
-    if profiles.log_guessing is None:
-        return pt.dot(profiles.counts, pt.logaddexp(sampled_log_guessing[:, None], z))
-    values, group = np.unique(profiles.log_guessing, return_inverse=True)
-    if len(values) == 1:
-        return pt.dot(profiles.counts, pt.logaddexp(values[0], z))
-    # Each guessing probability has a table of its own: profiles are padded to groups of one size, so that one
-    # batched product serves all of them.
-    size = np.bincount(group).max()
-    members = np.full((len(values), size), len(group))
-    for index in range(len(values)):
-        own = np.flatnonzero(group == index)
-        members[index, : len(own)] = own
-    padded = np.vstack([profiles.counts, np.zeros(profiles.counts.shape[1])])[members]  # (G, size, S)
-    tables = pt.logaddexp(values[:, None, None], z)  # (G, S, Q)
-    position = np.empty(len(group), dtype=np.int64)
-    position[members[members < len(group)]] = np.flatnonzero(members.ravel() < len(group))
-    return pt.matmul(padded, tables).reshape((members.size, z.shape[1]))[position]
-
-
-def _log_sum_exp(values: pt.TensorVariable) -> pt.TensorVariable:
-    """Return log Σ_q e^values over the last axis; its gradient reuses the exponentials of the forward pass."""
-    highest = disconnected_grad(pt.max(values, axis=1, keepdims=True))
-    return highest[:, 0] + pt.log(pt.sum(pt.exp(values - highest), axis=1))
