@@ -5,10 +5,11 @@ Standard library only, Python 3.9+.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Callable, NoReturn
+from typing import Callable, Iterator, NoReturn
 
 from irt.io import InputError
 
@@ -42,3 +43,23 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"{name}: interrupted, nothing written", file=sys.stderr)
         status = EXIT_INTERRUPTED
     sys.exit(status)
+
+
+@contextlib.contextmanager
+def packages_for_fitting() -> Iterator[None]:
+    """Say how to install what a fit needs if an import in the ``with`` block finds it missing.
+
+    Such imports come after the input has been checked: PyMC takes seconds, and a mistake should not wait for it.
+
+    Raises
+    ------
+    InputError
+        With the missing package and the Python that lacks it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{sys.executable} has no package {error.name!r}; use `make setup`, or "
+            "`python -m pip install -r requirements_irt.txt` with Python 3.12 or newer"
+        ) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irt.marginal import Cells, FloatArray, IntArray, Profiles, log_guessing
+from irt.marginal import LOG_ZERO, FloatArray, IntArray, Profiles
 from irt.quadrature import Grid, grid_between, grid_for
 
 # Of the narrowest posterior in a block. At 0.3 sd the distribution function is right to about 1e-4 of a
@@ -46,12 +46,12 @@ class Plan:
     seed: np.random.SeedSequence
 
 
-def plan_blocks(x: FloatArray, cells: Cells, profiles: Profiles, *, seed: int) -> list[Plan]:
+def plan_blocks(x: FloatArray, profiles: Profiles, *, seed: int) -> list[Plan]:
     """Sort the L units by place, cut them into blocks, and give each a grid that covers all draws x, (D, S)."""
-    mean, sd = _moments_at(x.mean(axis=0), cells, profiles)
+    mean, sd = _moments_at(x.mean(axis=0), profiles)
     # A conditional mode moves by at most as much as the x that moves most.
     drift = np.abs(x - x.mean(axis=0)).max()
-    unit_group = _guessing_group(profiles)[profiles.of_unit]
+    unit_group = profiles.group_of_profile()[profiles.of_unit]
     order = np.lexsort((mean[profiles.of_unit], unit_group))
     breaks = np.flatnonzero(np.diff(unit_group[order])) + 1
     pieces = [
@@ -71,17 +71,17 @@ def plan_blocks(x: FloatArray, cells: Cells, profiles: Profiles, *, seed: int) -
     return plans
 
 
-def draw_block(x: FloatArray, cells: Cells, profiles: Profiles, plan: Plan) -> Block:
+def draw_block(x: FloatArray, profiles: Profiles, plan: Plan) -> Block:
     """Return moments of the block's units and one draw of each for every draw of x, (D, S)."""
     members, of_unit = np.unique(profiles.of_unit[plan.units], return_inverse=True)
     nodes = plan.grid.nodes
     random = np.random.default_rng(plan.seed)
     draws = np.empty((len(x), len(plan.units)))
     first, second = np.zeros(len(members)), np.zeros(len(members))
-    step = max(1, VALUES_AT_ONCE // (len(nodes) * max(len(members), len(cells.correct))))
+    step = max(1, VALUES_AT_ONCE // (len(nodes) * max(len(members), x.shape[1])))
     for start in range(0, len(x), step):
         some = slice(start, start + step)
-        density = _relative(log_integrand(x[some], profiles, members, plan.grid, cells.guessing))
+        density = _relative(log_integrand(x[some], profiles, members, plan.grid))
         weights = density / density.sum(axis=-1, keepdims=True)
         first += (weights @ nodes).sum(axis=0)
         second += (weights @ nodes**2).sum(axis=0)
@@ -91,42 +91,29 @@ def draw_block(x: FloatArray, cells: Cells, profiles: Profiles, plan: Plan) -> B
     return Block(plan.units, mean[of_unit], sd[of_unit], draws)
 
 
-def log_integrand(
-    x: FloatArray, profiles: Profiles, members: IntArray, grid: Grid, sampled_guessing: FloatArray
-) -> FloatArray:
+def log_integrand(x: FloatArray, profiles: Profiles, members: IntArray, grid: Grid) -> FloatArray:
     """Return the log of prior × likelihood × spacing of y at the nodes, up to a constant in y: (D, J, Q).
 
-    ``members`` are profiles that share one guessing probability.
+    ``members`` are profiles of one group.
     """
-    z = x[:, :, None] - grid.nodes
-    trials_rows, row = np.unique(profiles.asked_row[members], return_inverse=True)
+    z = x[:, :, None] - grid.nodes  # (D, S, Q)
+    trials_rows, row = np.unique(profiles.trials_row[members], return_inverse=True)
     asked = profiles.trials[trials_rows] @ np.logaddexp(0.0, z)  # (D, P, Q)
-    if profiles.counts is None:
-        right = -profiles.totals[members, None] * grid.nodes
-    elif profiles.log_guessing is None:
-        right = profiles.counts[members] @ np.logaddexp(log_guessing(sampled_guessing)[:, None], z)
-    else:
-        right = profiles.counts[members] @ np.logaddexp(profiles.log_guessing[members[0]], z)
-    return grid.log_weights + right - asked[:, row]
+    group = np.searchsorted(profiles.group_start, members[0], side="right") - 1
+    log_g = profiles.log_guessing[group][:, None]
+    log_right = z if (log_g == LOG_ZERO).all() else np.logaddexp(log_g, z)
+    return grid.log_weights + profiles.counts[members] @ log_right - asked[:, row]
 
 
-def _moments_at(x: FloatArray, cells: Cells, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
+def _moments_at(x: FloatArray, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
     """Return mean and sd of y for every profile at one x, (J,) each."""
     grid = grid_for(profiles.trials.sum(axis=1).max())
-    mean, second = np.empty(len(profiles.totals)), np.empty(len(profiles.totals))
-    groups = _guessing_group(profiles)
-    for group in np.unique(groups):
-        members = np.flatnonzero(groups == group)
-        weights = _relative(log_integrand(x[None, :], profiles, members, grid, cells.guessing))[0]
+    mean, second = np.empty(len(profiles.units)), np.empty(len(profiles.units))
+    for members in np.split(np.arange(len(profiles.units)), profiles.group_start[1:-1]):
+        weights = _relative(log_integrand(x[None], profiles, members, grid))[0]
         weights /= weights.sum(axis=-1, keepdims=True)
         mean[members], second[members] = weights @ grid.nodes, weights @ grid.nodes**2
     return mean, np.sqrt(second - mean**2)
-
-
-def _guessing_group(profiles: Profiles) -> IntArray:
-    if profiles.log_guessing is None:
-        return np.zeros(len(profiles.totals), dtype=np.int64)
-    return np.unique(profiles.log_guessing, return_inverse=True)[1]
 
 
 def _relative(log_values: FloatArray) -> FloatArray:

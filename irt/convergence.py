@@ -112,7 +112,9 @@ def summarize(draws: FloatArray) -> Estimates:
     return Estimates(draws.mean(axis=(0, 1)), draws.std(axis=(0, 1), ddof=1), *diagnose(draws))
 
 
-def convergence_warnings(r_hat: FloatArray, ess_bulk: FloatArray, *, chains: int, divergences: int) -> list[str]:
+def convergence_warnings(
+    r_hat: FloatArray, ess_bulk: FloatArray, *, chains: int, divergences: int
+) -> list[str]:
     """Return one line for each thing that makes the draws doubtful; empty when there is none."""
     warnings = []
     for name, values in (("R-hat", r_hat), ("bulk effective sample size", ess_bulk)):

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from irt.convergence import Estimates
+from irt.convergence import Estimates, convergence_warnings
 from irt.io import PathLike, atomic_path, atomic_writer, sha256_of, write_csv
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
 
 SCHEMA_VERSION = 1
-LIBRARIES = ("pymc", "nutpie", "pytensor", "arviz-stats", "numpy", "scipy")
+LIBRARIES = ("pymc", "nutpie", "pytensor", "numba", "numpy", "scipy")
 
 
 def write_estimates(path: PathLike, name: str, prefix: str, ids: Sequence[str], estimates: Estimates) -> None:
@@ -62,7 +62,7 @@ def describe_fit(
     *,
     settings: dict[str, Any],
     inputs: dict[str, PathLike],
-    warnings: list[str],
+    chains: int,
     seconds: float,
 ) -> dict[str, Any]:
     """Return the contents of diagnostics.json. A null figure means that it cannot be assessed."""
@@ -72,10 +72,10 @@ def describe_fit(
     return {
         "schema_version": SCHEMA_VERSION,
         # max and min keep a NaN: one figure that cannot be assessed must not hide among those that can.
-        "max_r_hat": _or_null(r_hat.max()),
-        "min_ess_bulk": _or_null(ess.min()),
+        "max_r_hat": _or_null(r_hat.max(), 4),
+        "min_ess_bulk": _or_null(ess.min(), 0),
         "divergences": fit.divergences,
-        "warnings": warnings,
+        "warnings": convergence_warnings(r_hat, ess, chains=chains, divergences=fit.divergences),
         "models": len(matrix.models),
         "items": len(matrix.items),
         "blank_cells": int((cells == 0).sum()),
@@ -103,5 +103,5 @@ def _or_blank(value: float, form: str) -> str:
     return "" if math.isnan(value) else format(value, form)
 
 
-def _or_null(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), 4)
+def _or_null(value: float, digits: int) -> float | None:
+    return None if math.isnan(value) else round(float(value), digits)

@@ -11,6 +11,8 @@ import csv
 import gzip
 import hashlib
 import os
+import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, Iterator, Sequence, TextIO, Union
 
@@ -40,10 +42,10 @@ def open_text(path: PathLike) -> Iterator[TextIO]:
     opener = gzip.open if str(path).endswith(".gz") else open
     try:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as handle:
-            yield handle  # type: ignore[misc]
+            yield handle
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason}); save the file as UTF-8") from error
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: not a whole gzip file ({error}); copy the file again") from error
 
 
@@ -72,16 +74,25 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
     On any exception the temporary file is removed and ``path`` stays as it was. Missing parent folders
     are made.
+
+    Raises
+    ------
+    InputError
+        If the system refuses a write (a full disk, a folder that may not be written).
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays last: numpy and matplotlib choose the format, or add a suffix, by it.
     temporary = target.with_name(f".{target.stem}.{os.getpid()}.tmp{target.suffix}")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        if error.filename is not None and str(error.filename) != str(temporary):
+            raise  # of another file; its name is in the error
+        raise InputError(f"{target}: cannot be written ({error.strerror}); it is as it was before") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
@@ -97,9 +108,19 @@ def atomic_writer(path: PathLike) -> Iterator[TextIO]:
 def write_csv(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file with LF line ends, whole or not at all."""
     with atomic_writer(path) as handle:
-        writer = csv.writer(handle, lineterminator="\n")
+        # Before Python 3.13 a lone carriage return in a cell is quoted only if it is part of the line end, so the
+        # rows are made with CRLF and lose the CR here.
+        writer = csv.writer(_LineFeeds(handle), lineterminator="\r\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+@dataclass(frozen=True)
+class _LineFeeds:
+    handle: TextIO
+
+    def write(self, row: str) -> None:
+        self.handle.write(row[:-2] + "\n")
 
 
 def sha256_of(path: PathLike) -> str:

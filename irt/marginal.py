@@ -10,20 +10,21 @@ With fewer models than items x is ability theta and y is difficulty b. With fewe
 model is symmetric: x = −b and y = −theta.
 
 Up to a constant, log ∏_s Binomial(…) = Σ_s k_sl log(g + e^z) − n_sl log(1 + e^z) with z = x_s − y. Units with the
-same g, the same counts and the same trials share one integral; with g = 0 the total Σ_s k_sl stands for the
-counts, because Σ_s k_sl z_s = Σ_s k_sl x_s − y Σ_s k_sl.
+same g, the same counts and the same trials share one integral. With g = 0 the same total is enough, because
+Σ_s k_sl z_s = Σ_s k_sl x_s − y Σ_s k_sl: one unit stands for the others, and what it has not in common with them is
+linear in x.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pymc as pm
-import pytensor.tensor as pt
 
-from irt.log_integrals import sum_log_integrals
+from irt.marginal_likelihood import MarginalLogLikelihood
 from irt.quadrature import Grid
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,66 +47,77 @@ class Cells:
 
 @dataclass(frozen=True)
 class Profiles:
-    """The J distinct answer profiles among the integrated units, those of one guessing probability together.
+    """The J distinct answer profiles among the L integrated units, in G groups.
 
-    ``counts`` is None when every guessing probability is 0: the totals say it all. ``log_guessing`` is (J,)
-    when items are integrated and None when it is a property of the sampled side.
+    The profiles of a group are neighbours and share their guessing probabilities.
     """
 
-    totals: FloatArray  # (J,) correct answers
-    counts: FloatArray | None  # (J, S) correct answers by sampled unit
-    log_guessing: FloatArray | None  # (J,)
-    trials: FloatArray  # (P, S) the distinct rows of trials
-    asked_row: IntArray  # (J,) which of them
+    counts: FloatArray  # (J, S) correct answers
     units: FloatArray  # (J,) how many units have this profile
     of_unit: IntArray  # (L,) the profile of each unit
+    trials: FloatArray  # (P, S) the distinct sets of trials
+    trials_row: IntArray  # (J,) which of them
+    log_guessing: FloatArray  # (G, S), LOG_ZERO for g = 0
+    group_start: IntArray  # (G + 1,) the first profile of each group, and J
+    linear: FloatArray  # (S,) Σ k_sl over all units, less that over the profiles that stand for them
+
+    def group_of_profile(self) -> IntArray:
+        """Return the group of each profile, (J,)."""
+        return np.repeat(np.arange(len(self.log_guessing)), np.diff(self.group_start))
 
 
 def find_profiles(cells: Cells) -> Profiles:
     """Group the integrated units that share one integral."""
-    correct, trials = cells.correct.T, cells.trials.T
-    trials_rows, asked_row = np.unique(trials, axis=0, return_inverse=True)
-    key = [asked_row[:, None], correct if cells.guessing.any() else correct.sum(axis=1, keepdims=True)]
-    if cells.items_integrated:
-        key.insert(0, cells.guessing[:, None])
+    correct = np.ascontiguousarray(cells.correct.T)
+    trials, trials_row = np.unique(cells.trials.T, axis=0, return_inverse=True)
+    unit_guessing = cells.guessing if cells.items_integrated else np.zeros(len(correct))
+    answers = correct if cells.guessing.any() else correct.sum(axis=1, keepdims=True)
+    # Guessing comes first: np.unique sorts, which makes the profiles of a group neighbours.
     _, first, of_unit, units = np.unique(
-        np.hstack(key), axis=0, return_index=True, return_inverse=True, return_counts=True
+        np.hstack([unit_guessing[:, None], trials_row[:, None], answers]),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
+    groups, group_start = np.unique(unit_guessing[first], return_index=True)
+    group_guessing = groups[:, None] if cells.items_integrated else cells.guessing[None]
+    counts = correct[first]
     return Profiles(
-        totals=correct[first].sum(axis=1),
-        counts=correct[first] if cells.guessing.any() else None,
-        log_guessing=log_guessing(cells.guessing[first]) if cells.items_integrated else None,
-        trials=trials_rows,
-        asked_row=asked_row[first],
+        counts=counts,
         units=units.astype(float),
         of_unit=of_unit,
+        trials=trials,
+        trials_row=trials_row[first],
+        log_guessing=log_guessing(np.tile(group_guessing, (1, correct.shape[1] // group_guessing.shape[1]))),
+        group_start=np.append(group_start, len(first)),
+        linear=correct.sum(axis=0) - units @ counts,
     )
 
 
 def log_guessing(guessing: FloatArray) -> FloatArray:
-    """Return log g, with the log of the smallest double where g = 0."""
+    """Return log g, and LOG_ZERO where g = 0."""
     return np.log(np.maximum(guessing, np.finfo(float).tiny))
 
 
-def marginal_model(cells: Cells, profiles: Profiles, grid: Grid) -> pm.Model:
+def marginal_model(profiles: Profiles, grid: Grid) -> pm.Model:
     """Return a PyMC model of the S sampled positions ``x``; its log density is the marginal likelihood's.
 
     ``grid`` is where the integrals are evaluated (see irt/quadrature.py).
     """
     with pm.Model() as model:
-        x = pm.Normal("x", 0.0, 1.0, shape=len(cells.correct))
-        z = x[:, None] - grid.nodes  # (S, Q)
-        asked = pt.dot(profiles.trials, pt.softplus(z)) - grid.log_weights  # (P, Q)
-        counts, group_start = profiles.counts, np.array([0, len(profiles.totals)])
-        if counts is None:
-            counts, tables = profiles.totals[:, None], -grid.nodes[None, None]
-            pm.Potential("correct", pt.dot(cells.correct.sum(axis=1), x))
-        elif profiles.log_guessing is None:
-            tables = pt.logaddexp(log_guessing(cells.guessing)[:, None], z)[None]
-        else:
-            values, first = np.unique(profiles.log_guessing, return_index=True)
-            tables = pt.logaddexp(values[:, None, None], z)  # (G, S, Q)
-            group_start = np.append(first, len(counts))
-        integrals = sum_log_integrals(tables, asked, counts, profiles.asked_row, profiles.units, group_start)
-        pm.Potential("integrals", integrals)
+        x = pm.Normal("x", 0.0, 1.0, shape=profiles.counts.shape[1])
+        value_and_gradient: Any = MarginalLogLikelihood()(
+            x,
+            profiles.counts,
+            profiles.units,
+            profiles.trials,
+            profiles.trials_row,
+            profiles.log_guessing,
+            profiles.group_start,
+            profiles.linear,
+            grid.nodes,
+            grid.log_weights,
+        )
+        pm.Potential("marginal", value_and_gradient[0])
     return model

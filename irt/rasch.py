@@ -99,7 +99,7 @@ def _fit_marginal(
     profiles = find_profiles(cells)
     grid = grid_for(profiles.trials.sum(axis=1).max())
     side, other = ("abilities", "difficulties") if cells.items_integrated else ("difficulties", "abilities")
-    nuts = sample(marginal_model(cells, profiles, grid), settings, f"sampling {side}")
+    nuts = sample(marginal_model(profiles, grid), settings, f"sampling {side}")
     x = nuts.values["x"]  # (C, D, S)
     flat = x.reshape(-1, x.shape[2])
     length = cells.correct.shape[1]
@@ -107,7 +107,7 @@ def _fit_marginal(
     kept = np.empty((*x.shape[:2], length), dtype=np.float32) if keep_draws else None
 
     def finish(plan: Plan) -> int:
-        block = draw_block(flat, cells, profiles, plan)
+        block = draw_block(flat, profiles, plan)
         draws = block.draws.reshape(*x.shape[:2], -1)
         estimates.mean[block.units] = block.mean
         estimates.sd[block.units] = block.sd
@@ -117,7 +117,7 @@ def _fit_marginal(
         return len(block.units)
 
     done = 0
-    plans = plan_blocks(flat, cells, profiles, seed=settings.seed)
+    plans = plan_blocks(flat, profiles, seed=settings.seed)
     with progress(f"drawing {other}", length) as update, ThreadPoolExecutor(settings.cores) as pool:
         for units in pool.map(finish, plans):
             done += units

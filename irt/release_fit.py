@@ -6,9 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from irt.convergence import convergence_warnings
 from irt.fit_files import describe_fit
 from irt.rasch import Method, fit_rasch
 from irt.response_matrix import ResponseMatrix
@@ -42,14 +39,8 @@ def fit_release(
     """Fit the matrix with one fixed guessing probability for all items."""
     started = time.monotonic()
     fit = fit_rasch(matrix.correct, matrix.trials, guessing, settings=settings, method=method)
-    warnings = convergence_warnings(
-        np.concatenate([fit.ability.r_hat, fit.difficulty.r_hat]),
-        np.concatenate([fit.ability.ess_bulk, fit.difficulty.ess_bulk]),
-        chains=settings.chains,
-        divergences=fit.divergences,
-    )
     figures = describe_fit(
-        fit, matrix, settings={}, inputs={}, warnings=warnings, seconds=time.monotonic() - started
+        fit, matrix, settings={}, inputs={}, chains=settings.chains, seconds=time.monotonic() - started
     )
     outcome = {name: figures[name] for name in FIGURES} | {
         "trials_per_cell": _one_or_range(figures["trials_per_cell"]),

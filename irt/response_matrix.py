@@ -177,7 +177,9 @@ def _read_table(path: PathLike) -> _Table:
     _check_ids(path, models, "model")
     for found, name in ((models, "model"), (items, "item")):
         if len(found) < 2:
-            raise InputError(f"{path}: {len(found)} {name}s; abilities and difficulties need at least 2 of each")
+            raise InputError(
+                f"{path}: {len(found)} {name}s; abilities and difficulties need at least 2 of each"
+            )
     return _Table(tuple(models), tuple(items), cells, lines)
 
 
@@ -220,7 +222,9 @@ def _check_asked(path: PathLike, table: _Table, trials: list[list[int]]) -> None
     for model, line, row in zip(table.models, table.lines, trials, strict=True):
         if not any(row):
             raise InputError(f"{path}:{line}: model {model!r} was never asked anything; leave its row out")
-    never = [item for item, column in zip(table.items, zip(*trials, strict=True), strict=True) if not any(column)]
+    never = [
+        item for item, column in zip(table.items, zip(*trials, strict=True), strict=True) if not any(column)
+    ]
     if never:
         raise InputError(f"{path}: no model was asked {len(never)} items; leave them out: {_listed(never)}")
 
@@ -247,4 +251,6 @@ def _first_few(offenders: list[str]) -> str:
 
 def _listed(names: list[str]) -> str:
     more = len(names) - SHOWN_OFFENDERS
-    return ", ".join(repr(name) for name in names[:SHOWN_OFFENDERS]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(repr(name) for name in names[:SHOWN_OFFENDERS]) + (
+        f" and {more} more" if more > 0 else ""
+    )

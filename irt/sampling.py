@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import nutpie
 import pymc as pm
+import pytensor
 from threadpoolctl import threadpool_limits
 
 from irt.progress import progress
@@ -33,7 +34,9 @@ def sample(model: pm.Model, settings: SamplerSettings, title: str) -> NutsDraws:
     KeyboardInterrupt
         On Ctrl-C, after the chains have been stopped.
     """
-    compiled = nutpie.compile_pymc_model(model)
+    # Without fast-math the same seed gives the same draws whether or not the compiled code comes from a cache.
+    with pytensor.config.change_flags(numba__fastmath=False):
+        compiled = nutpie.compile_pymc_model(model)
     total = settings.chains * (settings.tune + settings.draws)
     # Chains run in threads: each gets its share of the processors for its matrix products.
     threads = max(1, available_cpus() // settings.cores)

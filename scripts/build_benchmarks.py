@@ -18,17 +18,16 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_list import BENCHMARK_LIST, Benchmark, read_benchmark_list
-from irt.command import EXIT_INTERRUPTED, run
+from irt.command import EXIT_INTERRUPTED, packages_for_fitting, run
 from irt.io import InputError
 from irt.matrix_source import MatrixSource, find_sources, read_matrix
 from irt.release import finished, identity_of, recipe_of, write_provenance, write_release
@@ -36,7 +35,7 @@ from irt.response_matrix import ResponseMatrix
 from irt.settings import SamplerSettings
 
 BENCHMARKS = BENCHMARK_LIST.with_suffix("")
-METHOD = "marginal"
+METHOD: Literal["marginal"] = "marginal"
 
 
 @dataclass(frozen=True)
@@ -118,14 +117,8 @@ def summary(outcome: Mapping[str, Any]) -> str:
 
 def fit_all(jobs: Sequence[Job], settings: SamplerSettings, output: Path) -> int:
     """Fit and write one benchmark after the other; return how many have warnings."""
-    # Imported only now: PyMC takes seconds, and a mistake in the input should not have to wait for it.
-    try:
+    with packages_for_fitting():
         from irt.release_fit import fit_release
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"this Python ({sys.executable}) has no package {error.name!r}; "
-            "use `make setup` or `python -m pip install -r requirements_irt.txt`"
-        ) from error
     doubtful = 0
     for number, job in enumerate(jobs, start=1):
         name = job.benchmark.name
@@ -158,7 +151,7 @@ def main() -> int:
         f"Wrote {len(jobs)} of {len(benchmarks)} benchmarks to {arguments.output}; "
         f"the others were up to date; {doubtful} of those written with warnings"
     )
-    return os.EX_OK
+    return 0
 
 
 if __name__ == "__main__":

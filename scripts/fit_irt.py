@@ -17,11 +17,13 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import run
+from irt.command import packages_for_fitting, run
 from irt.io import InputError
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import SamplerSettings, available_cpus
@@ -39,9 +41,13 @@ def parse_arguments() -> argparse.Namespace:
     trials.add_argument("--n-trials", type=_at_least(1), help="trials of every cell that is not blank")
     trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
     guessing = parser.add_mutually_exclusive_group()
-    guessing.add_argument("--guessing", type=_below_one, default=0.0, help="guessing probability of all items (0)")
+    guessing.add_argument(
+        "--guessing", type=_below_one, default=0.0, help="guessing probability of all items (0)"
+    )
     guessing.add_argument("--guessing-csv", type=Path, help="item_id,guessing: one row an item")
-    parser.add_argument("--output-dir", type=Path, required=True, help="folder for the three files; made if missing")
+    parser.add_argument(
+        "--output-dir", type=Path, required=True, help="folder for the three files; made if missing"
+    )
     parser.add_argument("--save-draws", type=Path, metavar="FILE.npz", help="also keep the posterior draws")
     parser.add_argument(
         "--method",
@@ -54,7 +60,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--draws", type=_at_least(4), help="kept draws a chain (%(default)s)")
     parser.add_argument("--target-accept", type=_inside_unit, help="NUTS acceptance target (%(default)s)")
     parser.add_argument("--seed", type=_at_least(0), help="random seed (%(default)s)")
-    parser.add_argument("--cores", type=_at_least(1), help="chains at a time (as many as there are processors)")
+    parser.add_argument(
+        "--cores", type=_at_least(1), help="chains at a time (as many as there are processors)"
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 when the sampler has not converged")
     parser.set_defaults(**vars(SamplerSettings()) | {"cores": available_cpus()})
     return parser.parse_args()
@@ -71,18 +79,14 @@ def main() -> int:
     guessing = [arguments.guessing] * len(matrix.items)
     if arguments.guessing_csv:
         guessing = read_guessing(arguments.guessing_csv, matrix.items)
+    # Found out now, not after an hour of sampling.
+    arguments.output_dir.mkdir(parents=True, exist_ok=True)
+    if not os.access(arguments.output_dir, os.W_OK):
+        raise InputError(f"--output-dir {arguments.output_dir}: this folder cannot be written to")
 
-    # Imported only now: PyMC takes seconds, and a mistake in the input should not have to wait for it.
-    try:
-        from irt.convergence import convergence_warnings
-        from irt.fit_files import constant_items, describe_fit, write_draws, write_fit
+    with packages_for_fitting():
+        from irt.fit_files import describe_fit, write_draws, write_fit
         from irt.rasch import fit_rasch
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"this Python ({sys.executable}) has no package {error.name!r}; "
-            "use `make setup` or `python -m pip install -r requirements_irt.txt`"
-        ) from error
-    import numpy as np
 
     started = time.monotonic()
     settings = SamplerSettings(
@@ -93,7 +97,10 @@ def main() -> int:
         seed=arguments.seed,
         cores=min(arguments.cores, arguments.chains),
     )
-    print(f"{len(matrix.models)} models × {len(matrix.items)} items, method {arguments.method}", file=sys.stderr)
+    print(
+        f"{len(matrix.models)} models × {len(matrix.items)} items, method {arguments.method}: compiling",
+        file=sys.stderr,
+    )
     fit = fit_rasch(
         matrix.correct,
         matrix.trials,
@@ -102,43 +109,43 @@ def main() -> int:
         method=arguments.method,
         keep_draws=arguments.save_draws is not None,
     )
-    warnings = convergence_warnings(
-        np.concatenate([fit.ability.r_hat, fit.difficulty.r_hat]),
-        np.concatenate([fit.ability.ess_bulk, fit.difficulty.ess_bulk]),
-        chains=settings.chains,
-        divergences=fit.divergences,
-    )
-    inputs = {
-        "matrix": arguments.matrix,
-        "trials": arguments.trials_csv,
-        "guessing": arguments.guessing_csv,
-    }
+    inputs = {"matrix": arguments.matrix, "trials": arguments.trials_csv, "guessing": arguments.guessing_csv}
     diagnostics = describe_fit(
         fit,
         matrix,
         settings={"method": arguments.method, "guessing": sorted(set(guessing))} | vars(settings),
         inputs={name: path for name, path in inputs.items() if path is not None},
-        warnings=warnings,
+        chains=settings.chains,
         seconds=time.monotonic() - started,
     )
-    if arguments.save_draws:
+    if fit.draws is not None:
         write_draws(arguments.save_draws, matrix, fit.draws)
     write_fit(arguments.output_dir, matrix, fit, diagnostics)
+    report(diagnostics, arguments.output_dir)
+    return EXIT_NOT_CONVERGED if diagnostics["warnings"] and arguments.strict else 0
 
-    for name, items in constant_items(matrix).items():
+
+def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
+    """Print what a reader should know before using the figures, and where they are."""
+    for name, items in diagnostics["constant_items"].items():
         if items:
-            print(f"{name.replace('_', ' ')}: {len(items)} of {len(matrix.items)} items (see diagnostics.json)")
-    for warning in warnings:
+            print(
+                f"{name.replace('_', ' ')}: {len(items)} of {diagnostics['items']} items, listed in diagnostics.json"
+            )
+    for warning in diagnostics["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
+    known = {
+        name: "unknown" if diagnostics[name] is None else diagnostics[name]
+        for name in ("max_r_hat", "min_ess_bulk")
+    }
     print(
-        f"R-hat at most {diagnostics['max_r_hat']}, bulk ESS at least {diagnostics['min_ess_bulk']}, "
-        f"{fit.divergences} divergences, {diagnostics['seconds']} s"
+        f"R-hat at most {known['max_r_hat']}, bulk ESS at least {known['min_ess_bulk']}, "
+        f"{diagnostics['divergences']} divergences, {diagnostics['seconds']} s"
     )
-    print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {arguments.output_dir}")
-    return EXIT_NOT_CONVERGED if warnings and arguments.strict else os.EX_OK
+    print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {output_dir}")
 
 
-def _at_least(lowest: int):
+def _at_least(lowest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         value = int(text)
         if value < lowest:
