@@ -62,9 +62,12 @@ def _value_and_gradient(
             for q in range(size):
                 z = x[s] - nodes[q]
                 above = z - log_guessing[group, s]
-                small = np.exp(-abs(above))
-                log_right[s, q] = max(z, log_guessing[group, s]) + np.log1p(small)
-                slope[s, q] = (1.0 if above > 0 else small) / (1.0 + small)
+                if above > -NEGLIGIBLE:  # also where g = 0
+                    log_right[s, q], slope[s, q] = z, 1.0
+                else:
+                    small = np.exp(-abs(above))
+                    log_right[s, q] = max(z, log_guessing[group, s]) + np.log1p(small)
+                    slope[s, q] = (1.0 if above > 0 else small) / (1.0 + small)
         by_log_right = np.zeros((sampled, size))
         for start in range(group_start[group], group_start[group + 1], ROWS_AT_ONCE):
             rows = counts[start : min(start + ROWS_AT_ONCE, group_start[group + 1])]

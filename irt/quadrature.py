@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def grid_for(max_trials: float) -> Grid:
     low, high = 0.0, float(max_trials)
     while high - low > 1e-6:
         middle = (low + high) / 2
-        if max_trials / (1 + np.exp(middle - 1)) > middle:
+        if max_trials * expit(1 - middle) > middle:
             low = middle
         else:
             high = middle
