@@ -1,0 +1,192 @@
+"""fit_irt.py as a user runs it: files, exit statuses, one-line errors before anything heavy is imported."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.simulation import simulate_counts
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "fit_irt.py"
+QUICK = ["--chains", "2", "--tune", "200", "--draws", "200"]
+
+
+def write_matrix(path: Path, models: int = 5, items: int = 9, trials: int = 3, **options: float) -> Path:
+    data = simulate_counts(models, items, trials, **options)  # type: ignore[arg-type]
+    with open(path, "w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["model", *(f"q{i}" for i in range(items))])
+        for m in range(models):
+            cells = ["" if n == 0 else int(k) for k, n in zip(data.correct[m], data.trials[m], strict=True)]
+            writer.writerow([f"model,{m}", *cells])
+    return path
+
+
+def run(*arguments: object, python_options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *python_options, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_three_files_and_the_draws(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.csv", items=40, blanks=0.1)
+    out, draws = tmp_path / "new" / "out", tmp_path / "draws.npz"
+    result = run(matrix, "--n-trials", 3, "--output-dir", out, "--save-draws", draws, "--seed", 3, *QUICK)
+    assert result.returncode == 0, result.stderr
+    assert (
+        result.stdout.splitlines()[-1] == f"Wrote difficulty.csv, ability.csv and diagnostics.json to {out}"
+    )
+
+    difficulty, ability = rows(out / "difficulty.csv"), rows(out / "ability.csv")
+    assert list(difficulty[0]) == ["item", "b_mean", "b_sd", "r_hat", "ess_bulk"]
+    assert list(ability[0]) == ["model", "theta_mean", "theta_sd", "r_hat", "ess_bulk"]
+    assert [row["item"] for row in difficulty] == [f"q{i}" for i in range(40)]
+    assert [row["model"] for row in ability] == [f"model,{m}" for m in range(5)]
+
+    diagnostics = json.loads((out / "diagnostics.json").read_text(encoding="utf-8"))
+    assert diagnostics["schema_version"] == 1
+    assert diagnostics["max_r_hat"] == max(float(row["r_hat"]) for row in difficulty + ability)
+    assert diagnostics["divergences"] == 0
+    assert diagnostics["sampling"] == {
+        "method": "marginal",
+        "guessing": [0.0],
+        "chains": 2,
+        "tune": 200,
+        "draws": 200,
+        "target_accept": 0.95,
+        "seed": 3,
+        "cores": min(2, len(os.sched_getaffinity(0))),
+    }
+    sha256 = hashlib.sha256(matrix.read_bytes()).hexdigest()
+    assert diagnostics["inputs"] == {"matrix": {"file": "m.csv", "sha256": sha256}}
+    assert diagnostics["blank_cells"] > 0 and set(diagnostics["versions"]) >= {"python", "pymc", "nutpie"}
+
+    with np.load(draws) as saved:
+        assert saved["theta"].shape == (2, 200, 5) and saved["b"].shape == (2, 200, 40)
+        assert saved["models"].tolist() == [f"model,{m}" for m in range(5)]
+        spread = saved["b"].std(axis=(0, 1))
+        means = np.array([float(row["b_mean"]) for row in difficulty])
+        assert (np.abs(saved["b"].mean(axis=(0, 1)) - means) < 6 * spread / np.sqrt(200)).all()
+        np.testing.assert_allclose([float(row["b_sd"]) for row in difficulty], spread, rtol=0.3)
+
+
+def test_unequal_trials_and_guessing_files_change_the_fit(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.csv")
+    trials = tmp_path / "t.csv"
+    header, *body = matrix.read_text(encoding="utf-8").splitlines()
+    trials.write_text("\n".join([header, *(line.rsplit('"', 1)[0] + '"' + ",6" * 9 for line in body)]))
+    guessing = tmp_path / "g.csv"
+    guessing.write_text("item_id,guessing\n" + "".join(f"q{i},{i / 20}\n" for i in range(9)))
+    more = run(matrix, "--trials-csv", trials, "--guessing-csv", guessing, "--output-dir", tmp_path, *QUICK)
+    assert more.returncode == 0, more.stderr
+    diagnostics = json.loads((tmp_path / "diagnostics.json").read_text(encoding="utf-8"))
+    assert set(diagnostics["inputs"]) == {"matrix", "trials", "guessing"}
+    assert diagnostics["trials_per_cell"] == [6]
+    assert diagnostics["sampling"]["guessing"] == [i / 20 for i in range(9)]
+    assert min(float(row["b_mean"]) for row in rows(tmp_path / "difficulty.csv")) > -1.5
+
+
+def test_what_cannot_be_assessed_warns_and_fails_only_under_strict(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.csv")
+    one_chain = [matrix, "--n-trials", 3, "--chains", 1, "--tune", 100, "--draws", 50]
+    loose = run(*one_chain, "--output-dir", tmp_path / "loose")
+    strict = run(*one_chain, "--output-dir", tmp_path / "strict", "--strict")
+    assert (loose.returncode, strict.returncode) == (0, 1)
+    for result, folder in ((loose, "loose"), (strict, "strict")):
+        assert "warning: R-hat cannot be assessed" in result.stderr
+        diagnostics = json.loads((tmp_path / folder / "diagnostics.json").read_text(encoding="utf-8"))
+        assert diagnostics["max_r_hat"] is None and len(diagnostics["warnings"]) >= 1
+        assert {row["r_hat"] for row in rows(tmp_path / folder / "difficulty.csv")} == {""}
+
+
+def test_constant_items_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("model,easy,q1,hard\na,2,1,0\nb,2,0,0\nc,2,2,0\n")
+    result = run(tmp_path / "m.csv", "--n-trials", 2, "--output-dir", tmp_path, *QUICK)
+    assert "all right: 1 of 3 items" in result.stdout and "all wrong: 1 of 3 items" in result.stdout
+    diagnostics = json.loads((tmp_path / "diagnostics.json").read_text(encoding="utf-8"))
+    assert diagnostics["constant_items"] == {"all_right": ["easy"], "all_wrong": ["hard"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv", "--n-trials", "3"], "missing.csv: No such file or directory"),
+        (["m.csv", "--n-trials", "2"], "expected 0 to 2"),
+        (["m.csv"], "one of the arguments --n-trials --trials-csv is required"),
+        (["m.csv", "--n-trials", "0"], "must be at least 1, got 0"),
+        (["m.csv", "--n-trials", "two"], "invalid whole number value: 'two'"),
+        (["m.csv", "--n-trials", "3", "--trials-csv", "m.csv"], "not allowed with"),
+        (["m.csv", "--n-trials", "3", "--guessing", "1"], "must be from 0 to below 1"),
+        (["m.csv", "--n-trials", "3", "--guessing", "0.1", "--guessing-csv", "g.csv"], "not allowed with"),
+        (["m.csv", "--n-trials", "3", "--guessing-csv", "g.csv"], "g.csv: No such file"),
+        (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be between 0 and 1"),
+        (["m.csv", "--n-trials", "3", "--draws", "3"], "must be at least 4"),
+        (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
+        (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),
+        (["m.csv", "--n-trials", "3", "--output-dir", "m.csv"], "m.csv: File exists"),
+    ],
+)
+def test_mistakes_are_one_line_before_anything_heavy(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    """-X importtime lists every import on standard error: numpy and PyMC must not be among them."""
+    write_matrix(tmp_path / "m.csv")
+    before = sorted(tmp_path.iterdir())
+    output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
+    command = [sys.executable, "-X", "importtime", str(SCRIPT), *arguments, *output]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    imports = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
+    said = [line for line in result.stderr.splitlines() if line not in imports]
+    assert "Traceback" not in result.stderr and message in said[-1]
+    assert not any(name in line for line in imports for name in ("numpy", "pymc", "scipy", "numba"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
+    result = run(
+        write_matrix(tmp_path / "m.csv"), "--n-trials", 3, "--output-dir", tmp_path, python_options=("-S",)
+    )
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1 and "requirements_irt.txt" in result.stderr
+
+
+def test_ctrl_c_leaves_no_file_and_no_process(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.csv", models=20, items=60)
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        str(matrix),
+        "--n-trials",
+        "3",
+        "--output-dir",
+        str(tmp_path / "out"),
+    ]
+    command += ["--method", "joint", "--draws", "100000", "--chains", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "compiling" in process.stderr.readline()
+    # Sampling has started once the plain progress line has appeared.
+    assert "sampling" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, rest
+    assert "Traceback" not in rest and "interrupted" in rest
+    assert time.monotonic() - started < 30  # nowhere near the hours that the draws would take
+    assert list((tmp_path / "out").iterdir()) == []
