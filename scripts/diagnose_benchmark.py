@@ -26,7 +26,7 @@ from irt.difficulty_csv import Difficulties, check_unit_interval, read_difficult
 from irt.io import InputError
 
 EXAMPLES = """examples:
-  python3 scripts/diagnose_benchmark.py data/benchmarks/AIME24/difficulty.csv
+  python3 scripts/diagnose_benchmark.py data/benchmarks/AIME25-I/difficulty.csv
   python3 scripts/diagnose_benchmark.py my_benchmark/difficulty.csv --gaps 5 --plot difficulty.png
 """
 
