@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from irt.conditional import Plan, draw_block, plan_blocks
 from irt.convergence import Estimates, diagnose, summarize
@@ -118,7 +119,12 @@ def _fit_marginal(
 
     done = 0
     plans = plan_blocks(flat, profiles, seed=settings.seed)
-    with progress(f"drawing {other}", length) as update, ThreadPoolExecutor(settings.cores) as pool:
+    with (
+        progress(f"drawing {other}", length) as update,
+        # The blocks run side by side; BLAS threads within each would wait for one another.
+        threadpool_limits(limits=1),
+        ThreadPoolExecutor(settings.cores) as pool,
+    ):
         for units in pool.map(finish, plans):
             done += units
             update(done, "")
