@@ -40,7 +40,7 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"{name}: error: {error.filename}: {error.strerror}", file=sys.stderr)
         status = EXIT_USER_ERROR
     except KeyboardInterrupt:
-        print(f"{name}: interrupted, nothing written", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED
     sys.exit(status)
 
@@ -59,6 +59,8 @@ def packages_for_fitting() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        if error.name is not None and error.name.startswith("irt"):
+            raise  # a fault of ours
         raise InputError(
             f"{sys.executable} has no package {error.name!r}; use `make setup`, or "
             "`python -m pip install -r requirements_irt.txt` with Python 3.12 or newer"

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-FloatArray = npt.NDArray[np.float64]
+from irt.arrays import FloatArray
 
 MAX_R_HAT = 1.01
 MIN_ESS_A_CHAIN = 100

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irt.convergence import Estimates, convergence_warnings
-from irt.io import PathLike, atomic_path, atomic_writer, sha256_of, write_csv
+from irt.io import PathLike, atomic_path, atomic_writer, write_csv
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -36,7 +36,8 @@ def write_estimates(path: PathLike, name: str, prefix: str, ids: Sequence[str], 
 
 
 def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnostics: dict[str, Any]) -> None:
-    """Write difficulty.csv, ability.csv and, last, diagnostics.json."""
+    """Write difficulty.csv, ability.csv and, last, diagnostics.json, which vouches for the other two."""
+    (output_dir / "diagnostics.json").unlink(missing_ok=True)
     write_estimates(output_dir / "difficulty.csv", "item", "b", matrix.items, fit.difficulty)
     write_estimates(output_dir / "ability.csv", "model", "theta", matrix.models, fit.ability)
     with atomic_writer(output_dir / "diagnostics.json") as handle:
@@ -56,21 +57,12 @@ def write_draws(path: PathLike, matrix: ResponseMatrix, draws: Draws) -> None:
         )
 
 
-def describe_fit(
-    fit: RaschFit,
-    matrix: ResponseMatrix,
-    *,
-    settings: dict[str, Any],
-    inputs: dict[str, PathLike],
-    chains: int,
-    seconds: float,
-) -> dict[str, Any]:
-    """Return the contents of diagnostics.json. A null figure means that it cannot be assessed."""
+def fit_figures(fit: RaschFit, matrix: ResponseMatrix, *, chains: int, seconds: float) -> dict[str, Any]:
+    """Return what diagnostics.json says of the fit itself. A null figure means that it cannot be assessed."""
     r_hat = np.concatenate([fit.ability.r_hat, fit.difficulty.r_hat])
     ess = np.concatenate([fit.ability.ess_bulk, fit.difficulty.ess_bulk])
     cells = np.array(matrix.trials)
     return {
-        "schema_version": SCHEMA_VERSION,
         # max and min keep a NaN: one figure that cannot be assessed must not hide among those that can.
         "max_r_hat": _or_null(r_hat.max(), 4),
         "min_ess_bulk": _or_null(ess.min(), 0),
@@ -81,10 +73,6 @@ def describe_fit(
         "blank_cells": int((cells == 0).sum()),
         "trials_per_cell": sorted(int(count) for count in np.unique(cells[cells > 0])),
         "constant_items": constant_items(matrix),
-        "sampling": settings,
-        "inputs": {
-            name: {"file": Path(path).name, "sha256": sha256_of(path)} for name, path in inputs.items()
-        },
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
         "seconds": round(seconds, 1),
     }

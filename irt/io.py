@@ -86,7 +86,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        with open(temporary, "rb") as written:
+        with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
     except OSError as error:

@@ -6,14 +6,11 @@ P(correct) = g + (1 − g)·σ(theta − b), counts binomial, theta and b indepe
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import pymc as pm
 import pytensor.tensor as pt
 
+from irt.arrays import FloatArray
 from irt.marginal import log_guessing
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def joint_model(correct: FloatArray, trials: FloatArray, guessing: FloatArray) -> pm.Model:

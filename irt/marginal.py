@@ -21,14 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pymc as pm
 
+from irt.arrays import FloatArray, IntArray
 from irt.marginal_likelihood import MarginalLogLikelihood
 from irt.quadrature import Grid
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # log of the smallest double stands for log 0: gradients stay finite, and it differs from g = 0 only where
 # |theta − b| > 700.

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import lambertw
 
-FloatArray = npt.NDArray[np.float64]
+from irt.arrays import FloatArray
+
+# Prior standard deviations from the mean: where the other side may lie as a whole without a unit leaving the grid.
+EXTREME = 3.0
 
 
 @dataclass(frozen=True)
@@ -32,22 +34,17 @@ def grid_between(lower: float, upper: float, spacing: float) -> Grid:
 
 
 def grid_for(max_trials: float) -> Grid:
-    """Return a grid that holds for every unit with up to ``max_trials`` trials, wherever the other side lies.
+    """Return a grid that holds for every unit with up to ``max_trials`` trials.
 
-    Spacing: a trial adds at most 1/4 to the curvature of the log posterior (with any g ≥ 0), so no posterior is
-    narrower than 1/√(1 + trials/4). That width as spacing keeps the relative error below 1e-8.
+    Spacing: along the real axis a trial adds at most 1/4 to the curvature of the log posterior (with any g), so no
+    posterior is narrower than 1/√(1 + trials/4). With that width as spacing the relative error of an integral is
+    below 1e-6 for a single trial, where the posterior is least like a Gaussian, and falls to 1e-8 at 100.
 
-    Range: the most extreme posterior is that of a unit with only right or only wrong answers. With the other
-    side one prior sd beyond its mean its mode solves y = trials·σ(1 − y), and its log density there is about
-    −y²/2 − y. Nodes go on until the prior has fallen 18 nats (1.5e-8) below that.
+    Range: the most extreme posterior is that of a unit with only right or only wrong answers. If every x is at
+    ``EXTREME``, its mode solves y = trials·σ(EXTREME − y) < trials·e^(EXTREME − y), and its log density there is
+    about −y²/2 − y. Nodes go on until the prior has fallen 18 nats (1.5e-8) below that.
     """
     spacing = 1 / np.sqrt(1 + max_trials / 4)
-    low, high = 0.0, float(max_trials)
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        if max_trials * expit(1 - middle) > middle:
-            low = middle
-        else:
-            high = middle
-    reach = np.sqrt(high**2 + 2 * high + 36)
+    mode = min(lambertw(max_trials * np.exp(EXTREME)).real, max_trials)
+    reach = np.sqrt(mode**2 + 2 * mode + 36)
     return grid_between(-reach, reach, spacing)

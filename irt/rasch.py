@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from irt.arrays import Float32Array, FloatArray
 from irt.conditional import Plan, draw_block, plan_blocks
 from irt.convergence import Estimates, diagnose, summarize
 from irt.joint import joint_model
-from irt.marginal import Cells, find_profiles, marginal_model
+from irt.marginal import Cells, Profiles, find_profiles, marginal_model
 from irt.progress import progress
 from irt.quadrature import grid_for
-from irt.sampling import SamplerSettings, sample
+from irt.sampling import sample
+from irt.settings import SamplerSettings
 
-FloatArray = npt.NDArray[np.float64]
-Float32Array = npt.NDArray[np.float32]
 Method = Literal["marginal", "joint"]
 
 
@@ -71,18 +71,7 @@ def fit_rasch(
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), correct.shape[1])
     if method == "joint":
         return _fit_joint(correct, trials, guessing, settings, keep_draws)
-    if correct.shape[0] <= correct.shape[1]:
-        sampled, integrated, draws, divergences = _fit_marginal(
-            Cells(correct, trials, guessing, items_integrated=True), settings, keep_draws
-        )
-        kept = Draws(*draws) if draws else None
-        return RaschFit(sampled, integrated, divergences, kept)
-    sampled, integrated, draws, divergences = _fit_marginal(
-        Cells(correct.T, trials.T, guessing, items_integrated=False), settings, keep_draws
-    )
-    # Seen from the items, x = −b and y = −theta.
-    kept = Draws(-draws[1], -draws[0]) if draws else None
-    return RaschFit(_mirrored(integrated), _mirrored(sampled), divergences, kept)
+    return _fit_marginal(correct, trials, guessing, settings, keep_draws)
 
 
 def _fit_joint(
@@ -95,24 +84,41 @@ def _fit_joint(
 
 
 def _fit_marginal(
-    cells: Cells, settings: SamplerSettings, keep_draws: bool
-) -> tuple[Estimates, Estimates, tuple[Float32Array, Float32Array] | None, int]:
+    correct: FloatArray, trials: FloatArray, guessing: FloatArray, settings: SamplerSettings, keep_draws: bool
+) -> RaschFit:
+    items_integrated = correct.shape[0] <= correct.shape[1]
+    if items_integrated:
+        sampled, integrated, cells = "abilities", "difficulties", Cells(correct, trials, guessing, True)
+    else:
+        sampled, integrated, cells = "difficulties", "abilities", Cells(correct.T, trials.T, guessing, False)
     profiles = find_profiles(cells)
     grid = grid_for(profiles.trials.sum(axis=1).max())
-    side, other = ("abilities", "difficulties") if cells.items_integrated else ("difficulties", "abilities")
-    nuts = sample(marginal_model(profiles, grid), settings, f"sampling {side}")
-    x = nuts.values["x"]  # (C, D, S)
+    nuts = sample(marginal_model(profiles, grid), settings, f"sampling {sampled}")
+    x = nuts.values["x"]
+    x_estimates = summarize(x)
+    y_estimates, y = _draw_integrated(x, profiles, settings, keep_draws, f"drawing {integrated}")
+    if items_integrated:
+        draws = None if y is None else Draws(x.astype(np.float32), y)
+        return RaschFit(x_estimates, y_estimates, nuts.divergences, draws)
+    # Seen from the items, x = −b and y = −theta.
+    draws = None if y is None else Draws(-y, -x.astype(np.float32))
+    return RaschFit(_mirrored(y_estimates), _mirrored(x_estimates), nuts.divergences, draws)
+
+
+def _draw_integrated(
+    x: FloatArray, profiles: Profiles, settings: SamplerSettings, keep_draws: bool, title: str
+) -> tuple[Estimates, Float32Array | None]:
+    """Return the estimates of the integrated side and, if kept, its draws (chains, draws, L)."""
     flat = x.reshape(-1, x.shape[2])
-    length = cells.correct.shape[1]
-    estimates = Estimates(*(np.empty(length) for _ in range(4)))
-    kept = np.empty((*x.shape[:2], length), dtype=np.float32) if keep_draws else None
+    units = len(profiles.of_unit)
+    mean, sd, r_hat, ess_bulk = (np.empty(units) for _ in range(4))
+    kept = np.empty((*x.shape[:2], units), dtype=np.float32) if keep_draws else None
 
     def finish(plan: Plan) -> int:
         block = draw_block(flat, profiles, plan)
         draws = block.draws.reshape(*x.shape[:2], -1)
-        estimates.mean[block.units] = block.mean
-        estimates.sd[block.units] = block.sd
-        estimates.r_hat[block.units], estimates.ess_bulk[block.units] = diagnose(draws)
+        mean[block.units], sd[block.units] = block.mean, block.sd
+        r_hat[block.units], ess_bulk[block.units] = diagnose(draws)
         if kept is not None:
             kept[..., block.units] = draws
         return len(block.units)
@@ -120,16 +126,15 @@ def _fit_marginal(
     done = 0
     plans = plan_blocks(flat, profiles, seed=settings.seed)
     with (
-        progress(f"drawing {other}", length) as update,
+        progress(title, units) as update,
         # The blocks run side by side; BLAS threads within each would wait for one another.
         threadpool_limits(limits=1),
         ThreadPoolExecutor(settings.cores) as pool,
     ):
-        for units in pool.map(finish, plans):
-            done += units
+        for finished in pool.map(finish, plans):
+            done += finished
             update(done, "")
-    draws_of_both = (x.astype(np.float32), kept) if kept is not None else None
-    return summarize(x), estimates, draws_of_both, nuts.divergences
+    return Estimates(mean, sd, r_hat, ess_bulk), kept
 
 
 def _mirrored(estimates: Estimates) -> Estimates:

@@ -14,7 +14,7 @@ from typing import Any
 from irt.benchmark_list import Benchmark
 from irt.io import InputError, atomic_writer, open_text, write_csv
 from irt.matrix_source import MatrixSource
-from irt.settings import SamplerSettings
+from irt.settings import ESTIMATOR, SamplerSettings
 
 SCHEMA_VERSION = 1
 
@@ -49,6 +49,7 @@ def recipe_of(
         **trials,
         "guessing": benchmark.guessing,
         "sampling": sampling,
+        "estimator": ESTIMATOR,
     }
 
 

@@ -6,23 +6,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from irt.fit_files import describe_fit
+from irt.fit_files import fit_figures
 from irt.rasch import Method, fit_rasch
 from irt.response_matrix import ResponseMatrix
 from irt.settings import SamplerSettings
-
-# Of diagnostics.json; the inputs and settings are in the recipe.
-FIGURES = (
-    "models",
-    "items",
-    "blank_cells",
-    "max_r_hat",
-    "min_ess_bulk",
-    "divergences",
-    "warnings",
-    "versions",
-    "seconds",
-)
 
 
 @dataclass(frozen=True)
@@ -39,13 +26,11 @@ def fit_release(
     """Fit the matrix with one fixed guessing probability for all items."""
     started = time.monotonic()
     fit = fit_rasch(matrix.correct, matrix.trials, guessing, settings=settings, method=method)
-    figures = describe_fit(
-        fit, matrix, settings={}, inputs={}, chains=settings.chains, seconds=time.monotonic() - started
-    )
-    outcome = {name: figures[name] for name in FIGURES} | {
+    figures = fit_figures(fit, matrix, chains=settings.chains, seconds=time.monotonic() - started)
+    outcome = figures | {
         "trials_per_cell": _one_or_range(figures["trials_per_cell"]),
         "constant_items": {name: len(items) for name, items in figures["constant_items"].items()},
-        "processors": settings.cores,
+        "chains_at_a_time": settings.cores,
     }
     return ReleaseFit(fit.difficulty.mean.tolist(), outcome)
 

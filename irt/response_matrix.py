@@ -13,8 +13,8 @@ from irt.io import InputError, PathLike, csv_rows, open_text
 
 SHOWN_OFFENDERS = 5
 
-# "3.0" is what pandas writes for a whole number in a column with blanks.
-_WHOLE_NUMBER = re.compile(r"(\d+)(?:\.0*)?")
+# "3.0" is what pandas writes for a whole number in a column with blanks. Nobody asks an item a million times.
+_WHOLE_NUMBER = re.compile(r"([0-9]{1,6})(?:\.0*)?")
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _read_table(path: PathLike) -> _Table:
             lines.append(line)
     if offenders:
         raise InputError(
-            _first_few(offenders) + "; expected a whole number of 0 or more, or a blank where never asked"
+            _first_few(offenders) + "; expected a whole number from 0 to 999999, or a blank where never asked"
         )
     _check_ids(path, models, "model")
     for found, name in ((models, "model"), (items, "item")):

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import nutpie
 import pymc as pm
 import pytensor
 from threadpoolctl import threadpool_limits
 
+from irt.arrays import FloatArray
 from irt.progress import progress
 from irt.settings import SamplerSettings, available_cpus
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import correlation
@@ -24,7 +25,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from irt.command import run
-from irt.io import InputError, csv_rows, open_text, write_csv
+from irt.difficulty import normalize, widest_gaps
+from irt.difficulty_csv import read_difficulties
+from irt.io import InputError, write_csv
 from irt.simulate import SimulatedLog, simulate_log
 
 MODELS, ITEMS, TRIALS, SEED = 12, 40, 8, 1
@@ -62,17 +65,14 @@ def compare(true: dict[str, float], estimated: dict[str, tuple[float, float]]) -
 
 def read_estimates(path: Path) -> dict[str, tuple[float, float]]:
     """Read (b_mean, b_sd) by item id from the difficulty.csv of a fit."""
-    with open_text(path) as handle:
-        rows = [row for _, row in csv_rows(path, handle)]
-    item, mean, sd = (rows[0].index(name) for name in ("item", "b_mean", "b_sd"))
-    return {row[item]: (float(row[mean]), float(row[sd])) for row in rows[1:]}
+    mean, sd = read_difficulties(path, "b_mean"), read_difficulties(path, "b_sd")
+    return dict(zip(mean.ids, zip(mean.values, sd.values, strict=True), strict=True))
 
 
-def widest_gap(difficulties: dict[str, float]) -> tuple[float, float]:
+def widest_gap(difficulties: Iterable[float]) -> tuple[float, float]:
     """Return the widest empty interval on the scale where the easiest item is 0 and the hardest is 1."""
-    values = sorted(difficulties.values())
-    scaled = [(b - values[0]) / (values[-1] - values[0]) for b in values]
-    return max(zip(scaled, scaled[1:]), key=lambda edge: edge[1] - edge[0])
+    gap = widest_gaps(normalize(list(difficulties)), 1)[0]
+    return gap.lower, gap.upper
 
 
 def heading(text: str) -> None:
@@ -100,7 +100,7 @@ def measure(log: SimulatedLog, folder: Path) -> None:
         f"1. Simulated: {MODELS} models answer {ITEMS} items {TRIALS} times; we know how hard each item is"
     )
     write_csv(responses, ("model", "item_id", "trial", "correct"), log.rows)
-    low, high = widest_gap(log.difficulties)
+    low, high = widest_gap(log.difficulties.values())
     print(
         f"Planted: no item has its true difficulty between {low:.2f} and {high:.2f} (easiest item 0, hardest 1)."
     )
@@ -118,7 +118,7 @@ def measure(log: SimulatedLog, folder: Path) -> None:
     heading("5. Was that right? Estimated against true difficulty of the simulated items")
     estimated = read_estimates(difficulty)
     found = compare(log.difficulties, estimated)
-    left, right = widest_gap({item: mean for item, (mean, _) in estimated.items()})
+    left, right = widest_gap(mean for mean, _ in estimated.values())
     print(f"Widest gap: planted {low:.2f} to {high:.2f}, estimated {left:.2f} to {right:.2f}.")
     print(f"Correlation of the difficulties: {found.correlation:.3f}.")
     print(

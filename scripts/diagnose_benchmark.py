@@ -96,7 +96,10 @@ def draw(path: Path, source: Path, diagnosis: Diagnosis, gaps: Sequence[Gap]) ->
 def main() -> int:
     """Read the arguments and the file, print the diagnosis."""
     parser = argparse.ArgumentParser(
-        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("file", type=Path, help="difficulties, .csv or .csv.gz")
     parser.add_argument(

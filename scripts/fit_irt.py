@@ -14,6 +14,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -24,9 +25,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import packages_for_fitting, run
-from irt.io import InputError
+from irt.io import InputError, sha256_of
 from irt.response_matrix import read_guessing, read_response_matrix
-from irt.settings import SamplerSettings, available_cpus
+from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
 
 EXIT_NOT_CONVERGED = 1
 
@@ -42,7 +43,10 @@ def parse_arguments() -> argparse.Namespace:
     trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
     guessing = parser.add_mutually_exclusive_group()
     guessing.add_argument(
-        "--guessing", type=_below_one, default=0.0, help="guessing probability of all items (0)"
+        "--guessing",
+        type=_guessing,
+        default=0.0,
+        help="guessing probability of all items (0)",
     )
     guessing.add_argument("--guessing-csv", type=Path, help="item_id,guessing: one row an item")
     parser.add_argument(
@@ -58,7 +62,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--chains", type=_at_least(1), help="NUTS chains (%(default)s)")
     parser.add_argument("--tune", type=_at_least(1), help="warm-up draws a chain (%(default)s)")
     parser.add_argument("--draws", type=_at_least(4), help="kept draws a chain (%(default)s)")
-    parser.add_argument("--target-accept", type=_inside_unit, help="NUTS acceptance target (%(default)s)")
+    parser.add_argument(
+        "--target-accept",
+        type=_acceptance,
+        help="NUTS acceptance target (%(default)s)",
+    )
     parser.add_argument("--seed", type=_at_least(0), help="random seed (%(default)s)")
     parser.add_argument(
         "--cores", type=_at_least(1), help="chains at a time (as many as there are processors)"
@@ -71,21 +79,19 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Read, fit, write, and say what was written."""
     arguments = parse_arguments()
-    if arguments.save_draws and arguments.save_draws.suffix != ".npz":
-        raise InputError(f"--save-draws {arguments.save_draws}: the file name must end in .npz")
     matrix = read_response_matrix(
         arguments.matrix, n_trials=arguments.n_trials, trials_path=arguments.trials_csv
     )
     guessing = [arguments.guessing] * len(matrix.items)
     if arguments.guessing_csv:
         guessing = read_guessing(arguments.guessing_csv, matrix.items)
-    # Found out now, not after an hour of sampling.
-    arguments.output_dir.mkdir(parents=True, exist_ok=True)
-    if not os.access(arguments.output_dir, os.W_OK):
-        raise InputError(f"--output-dir {arguments.output_dir}: this folder cannot be written to")
+    # Of the files as they were read, not as they are after an hour of sampling.
+    files = {"matrix": arguments.matrix, "trials": arguments.trials_csv, "guessing": arguments.guessing_csv}
+    inputs = {name: {"file": path.name, "sha256": sha256_of(path)} for name, path in files.items() if path}
+    check_outputs(arguments.output_dir, arguments.save_draws)
 
     with packages_for_fitting():
-        from irt.fit_files import describe_fit, write_draws, write_fit
+        from irt.fit_files import SCHEMA_VERSION, fit_figures, write_draws, write_fit
         from irt.rasch import fit_rasch
 
     started = time.monotonic()
@@ -109,20 +115,29 @@ def main() -> int:
         method=arguments.method,
         keep_draws=arguments.save_draws is not None,
     )
-    inputs = {"matrix": arguments.matrix, "trials": arguments.trials_csv, "guessing": arguments.guessing_csv}
-    diagnostics = describe_fit(
-        fit,
-        matrix,
-        settings={"method": arguments.method, "guessing": sorted(set(guessing))} | vars(settings),
-        inputs={name: path for name, path in inputs.items() if path is not None},
-        chains=settings.chains,
-        seconds=time.monotonic() - started,
-    )
+    figures = fit_figures(fit, matrix, chains=settings.chains, seconds=time.monotonic() - started)
+    diagnostics = {
+        "schema_version": SCHEMA_VERSION,
+        **figures,
+        "sampling": {"method": arguments.method, "guessing": sorted(set(guessing)), **vars(settings)},
+        "estimator": ESTIMATOR,
+        "inputs": inputs,
+    }
+    write_fit(arguments.output_dir, matrix, fit, diagnostics)
     if fit.draws is not None:
         write_draws(arguments.save_draws, matrix, fit.draws)
-    write_fit(arguments.output_dir, matrix, fit, diagnostics)
     report(diagnostics, arguments.output_dir)
     return EXIT_NOT_CONVERGED if diagnostics["warnings"] and arguments.strict else 0
+
+
+def check_outputs(output_dir: Path, draws: Path | None) -> None:
+    """Make the folders, and find out now, not after an hour of sampling, whether they can be written to."""
+    if draws is not None and draws.suffix != ".npz":
+        raise InputError(f"--save-draws {draws}: the file name must end in .npz")
+    for folder in (output_dir,) if draws is None else (output_dir, draws.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise InputError(f"{folder}: this folder cannot be written to; choose another")
 
 
 def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
@@ -147,27 +162,32 @@ def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
 
 def _at_least(lowest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        value = int(text)
-        if value < lowest:
-            raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
-        return value
+        if not text.isdecimal() or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {lowest}, found {text!r}")
+        return int(text)
 
-    parse.__name__ = "whole number"
     return parse
 
 
-def _below_one(text: str) -> float:
-    value = float(text)
+def _guessing(text: str) -> float:
+    value = _number(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be from 0 to below 1, got {text}")
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, found {text!r}")
     return value
 
 
-def _inside_unit(text: str) -> float:
-    value = float(text)
+def _acceptance(text: str) -> float:
+    value = _number(text)
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text}")
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, found {text!r}")
     return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan  # inside no interval
 
 
 if __name__ == "__main__":

@@ -62,11 +62,13 @@ def refuse_stale_trials(trials_output: Path) -> None:
 
 
 def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | None) -> None:
-    """Write the matrix, and the numbers of trials where they are wanted: both files or none."""
+    """Write the matrix, and the numbers of trials where they are wanted: both files, or none if one fails."""
     header = ["model", *counts.items]
     if trials_output is None:
         write_csv(output, header, named(counts.models, counts.correct))
         return
+    # Killed between the two, it must not leave a new matrix beside the trials of an old one.
+    trials_output.unlink(missing_ok=True)
     with atomic_path(trials_output) as temporary:
         write_csv(temporary, header, named(counts.models, counts.trials))
         write_csv(output, header, named(counts.models, counts.correct))
@@ -99,7 +101,10 @@ def note(text: str) -> None:
 def main() -> int:
     """Read the arguments, count, write, and say what was written."""
     parser = argparse.ArgumentParser(
-        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("responses", type=Path, help="response rows, .csv or .csv.gz")
     parser.add_argument(

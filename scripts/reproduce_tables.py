@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,7 +45,7 @@ BENCHMARKS = BENCHMARK_LIST.with_suffix("")
 TABLES = BENCHMARKS.with_name("tables")
 
 NOTE_OURS = "Estimates of this project, fitted to public responses of other model panels; not the tables of the paper."
-NOTE_OTHERS = "Computed from the difficulties in the folder; not all of them say where they come from."
+NOTE_OTHERS = "Computed from the difficulties in that folder, wherever they come from."
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -84,7 +83,8 @@ def main() -> int:
     rows, without = read_rows(arguments.benchmarks, read_benchmark_list(BENCHMARK_LIST))
     domains = summarize(rows)
     diagnostics, summary = diagnostics_table(rows), domain_table(domains)
-    note = NOTE_OURS if all(row.domain is not None for row in rows) else NOTE_OTHERS
+    released = arguments.benchmarks.resolve() == BENCHMARKS
+    note = NOTE_OURS if released else NOTE_OTHERS
 
     if arguments.json:
         report = {
@@ -99,13 +99,12 @@ def main() -> int:
     if without:
         print(f"Left out, no difficulty.csv: {', '.join(without)}", file=sys.stderr)
 
-    released = arguments.benchmarks.resolve() == BENCHMARKS
     output = arguments.output or (TABLES if released else None)
     if output:
         write_table(output, "diagnostics", rows, diagnostics, note)
         write_table(output, "domains", domains, summary, note)
         print(f"Wrote diagnostics and domains, .csv and .md each, to {output}", file=sys.stderr)
-    return os.EX_OK
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor.link.numba.dispatch.basic import numba_funcify_default_op_cache_key
 from scipy.stats import binom, kstest, norm
 
+import irt.marginal_likelihood
 from irt.conditional import draw_block, plan_blocks
 from irt.marginal import Cells, find_profiles, log_guessing, marginal_model
+from irt.marginal_likelihood import MarginalLogLikelihood
 from irt.quadrature import grid_for
 
-FINE = np.linspace(-12, 12, 24_001)
+FINE = np.linspace(-12, 12, 6_001)
 STEP = FINE[1] - FINE[0]
 
 
@@ -105,6 +112,48 @@ def test_density_stays_finite_far_outside(extreme: float, guessing: str) -> None
     assert np.isfinite(model.compile_dlogp(mode="FAST_COMPILE")(point)).all()
 
 
+def test_profiles_beyond_one_block_of_the_kernel() -> None:
+    """The kernel works through 64 profiles at a time; row numbers must go on where the last block ended."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=4), rng.normal(size=400)
+    g = rng.choice([0.0, 0.25], 400)
+    n = rng.integers(0, 3, (4, 400)).astype(float)
+    correct = rng.binomial(n, g + (1 - g) / (1 + np.exp(y - x[:, None])))
+    cells = Cells(correct.astype(float), n, np.asarray(g, dtype=float), True)
+    profiles = find_profiles(cells)
+    assert (np.diff(profiles.group_start) > 64).all() and profiles.units.max() > 1
+    log_density = compiled(cells).compile_logp(mode="FAST_COMPILE")
+    ours = float(log_density({"x": x})) - float(log_density({"x": -x}))
+    assert ours == pytest.approx(log_marginal(cells, x) - log_marginal(cells, -x), rel=1e-7)
+    gradient = compiled(cells).compile_dlogp(mode="FAST_COMPILE")({"x": x})
+    steps = 1e-5 * np.eye(4)
+    numeric = [(log_density({"x": x + step}) - log_density({"x": x - step})) / 2e-5 for step in steps]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-4)
+
+
+def test_a_changed_kernel_is_not_answered_from_the_cache() -> None:
+    """PyTensor looks compiled code up by a number that must change with the source."""
+    compiled_and_salt: Any = numba_funcify_default_op_cache_key(MarginalLogLikelihood(), node=None)
+    source = Path(irt.marginal_likelihood.__file__).read_bytes()
+    assert compiled_and_salt[1] == zlib.crc32(source) != zlib.crc32(source + b"#")
+
+
+@pytest.mark.parametrize("guessing", ["none", "several"])
+def test_moments_average_over_draws_of_the_sampled_side(guessing: str) -> None:
+    """The spread of x widens y, and the grid must hold for the x farthest out."""
+    cells, centre = make_cells(guessing, 0.25, 100, True)
+    x = centre + np.random.default_rng(5).normal(scale=0.7, size=(60, len(centre)))
+    densities = np.exp([log_posteriors(cells, row) for row in x])
+    densities /= densities.sum(axis=2, keepdims=True)
+    mean = (densities @ FINE).mean(axis=0)
+    sd = np.sqrt((densities @ FINE**2).mean(axis=0) - mean**2)
+    profiles = find_profiles(cells)
+    for plan in plan_blocks(x, profiles, seed=3):
+        block = draw_block(x, profiles, plan)
+        np.testing.assert_allclose(block.mean, mean[block.units], atol=1e-4)
+        np.testing.assert_allclose(block.sd, sd[block.units], rtol=1e-4)
+
+
 @pytest.mark.parametrize(("guessing", "blanks", "trials", "side"), CASES)
 def test_conditional_moments_and_draws_are_those_of_the_posterior(
     guessing: str, blanks: float, trials: int, side: bool
@@ -162,9 +211,9 @@ def test_log_of_no_guessing_is_finite_and_of_guessing_exact() -> None:
 
 @pytest.mark.parametrize("trials", [1, 9, 12, 47, 430, 3100])
 def test_grid_holds_for_the_most_extreme_unit(trials: int) -> None:
-    """All right and all wrong, with every model one prior sd away: mass at the edge of the grid is negligible."""
+    """All right and all wrong, with every model three prior sds away: a saturated benchmark with one bad key."""
     grid = grid_for(trials)
-    for ability in (-1.0, 1.0):
+    for ability in (-3.0, 0.0, 3.0):
         right = trials * (ability - grid.nodes - np.logaddexp(0, ability - grid.nodes))
         wrong = -trials * np.logaddexp(0, ability - grid.nodes)
         for log_likelihood in (right, wrong):

@@ -188,7 +188,7 @@ def test_provenance_says_where_the_estimates_come_from_and_how(built: Path) -> N
     }
     assert {key: odd[key] for key in expected} == expected
     assert set(odd) - set(expected) == {
-        "constant_items", "max_r_hat", "min_ess_bulk", "divergences", "warnings", "versions", "processors",
+        "constant_items", "max_r_hat", "min_ess_bulk", "divergences", "warnings", "versions", "chains_at_a_time",
         "seconds",
     }  # fmt: skip
     plain = provenance_of(built / "out" / "Plain")
@@ -335,15 +335,19 @@ def test_released_items_are_numbered_from_0_and_have_finite_difficulties(
         assert all(math.isfinite(float(b)) for _, b in rows), benchmark.name
 
 
-def test_released_fits_have_converged_or_say_that_they_have_not(released: tuple[Benchmark, ...]) -> None:
+# Name of a released benchmark whose fit has warnings → why it is released all the same. The README names them too.
+EXPLAINED: dict[str, str] = {}
+
+
+def test_released_fits_have_converged(released: tuple[Benchmark, ...]) -> None:
     for benchmark in released:
         fit = provenance_of(BENCHMARKS / benchmark.name)
-        r_hat, ess = fit["max_r_hat"], fit["min_ess_bulk"]
-        assert isinstance(r_hat, float) and isinstance(ess, float), benchmark.name
-        if fit["warnings"]:  # the figures are rounded, so one that is warned of may stand at its limit
-            assert r_hat >= 1.01 or ess <= 400 or fit["divergences"], benchmark.name
-        else:
-            assert r_hat <= 1.01 and ess >= 400 and fit["divergences"] == 0, benchmark.name
+        assert bool(fit["warnings"]) == (benchmark.name in EXPLAINED), benchmark.name
+        if benchmark.name not in EXPLAINED:
+            r_hat, ess = fit["max_r_hat"], fit["min_ess_bulk"]
+            assert isinstance(r_hat, float) and r_hat <= 1.01, benchmark.name
+            assert isinstance(ess, float) and ess >= 400, benchmark.name
+            assert fit["divergences"] == 0, benchmark.name
 
 
 def test_released_estimates_are_of_the_matrices_at_hand(released: tuple[Benchmark, ...]) -> None:

@@ -24,7 +24,7 @@ def test_comparison_counts_the_intervals_that_hold_the_truth() -> None:
 
 
 def test_widest_gap_is_on_the_scale_of_the_easiest_and_hardest_item() -> None:
-    assert widest_gap({"a": 6.0, "b": -2.0, "c": 0.0, "d": 1.0}) == pytest.approx((0.375, 1.0))
+    assert widest_gap([6.0, -2.0, 0.0, 1.0]) == pytest.approx((0.375, 1.0))
 
 
 def test_demo_runs_from_any_folder_and_finds_the_planted_gap(tmp_path: Path) -> None:

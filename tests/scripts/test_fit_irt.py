@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from irt.settings import available_cpus
 from tests.simulation import simulate_counts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,7 @@ def test_three_files_and_the_draws(tmp_path: Path) -> None:
         "draws": 200,
         "target_accept": 0.95,
         "seed": 3,
-        "cores": min(2, len(os.sched_getaffinity(0))),
+        "cores": min(2, available_cpus()),
     }
     sha256 = hashlib.sha256(matrix.read_bytes()).hexdigest()
     assert diagnostics["inputs"] == {"matrix": {"file": "m.csv", "sha256": sha256}}
@@ -128,14 +128,18 @@ def test_constant_items_are_listed(tmp_path: Path) -> None:
         (["missing.csv", "--n-trials", "3"], "missing.csv: No such file or directory"),
         (["m.csv", "--n-trials", "2"], "expected 0 to 2"),
         (["m.csv"], "one of the arguments --n-trials --trials-csv is required"),
-        (["m.csv", "--n-trials", "0"], "must be at least 1, got 0"),
-        (["m.csv", "--n-trials", "two"], "invalid whole number value: 'two'"),
+        (["m.csv", "--n-trials", "0"], "must be a whole number of at least 1, found '0'"),
+        (["m.csv", "--n-trials", "two"], "must be a whole number of at least 1, found 'two'"),
         (["m.csv", "--n-trials", "3", "--trials-csv", "m.csv"], "not allowed with"),
-        (["m.csv", "--n-trials", "3", "--guessing", "1"], "must be from 0 to below 1"),
+        (["m.csv", "--n-trials", "3", "--guessing", "1"], "must be a number from 0 to below 1, found '1'"),
+        (
+            ["m.csv", "--n-trials", "3", "--guessing", "abc"],
+            "must be a number from 0 to below 1, found 'abc'",
+        ),
         (["m.csv", "--n-trials", "3", "--guessing", "0.1", "--guessing-csv", "g.csv"], "not allowed with"),
         (["m.csv", "--n-trials", "3", "--guessing-csv", "g.csv"], "g.csv: No such file"),
-        (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be between 0 and 1"),
-        (["m.csv", "--n-trials", "3", "--draws", "3"], "must be at least 4"),
+        (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be a number between 0 and 1"),
+        (["m.csv", "--n-trials", "3", "--draws", "3"], "must be a whole number of at least 4"),
         (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
         (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),
         (["m.csv", "--n-trials", "3", "--output-dir", "m.csv"], "m.csv: File exists"),
@@ -154,7 +158,8 @@ def test_mistakes_are_one_line_before_anything_heavy(
     imports = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
     said = [line for line in result.stderr.splitlines() if line not in imports]
     assert "Traceback" not in result.stderr and message in said[-1]
-    assert not any(name in line for line in imports for name in ("numpy", "pymc", "scipy", "numba"))
+    packages = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imports}
+    assert not packages & {"numpy", "scipy", "pandas", "numba", "pytensor", "pymc", "nutpie", "arviz", "rich"}
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -164,6 +169,16 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     )
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1 and "requirements_irt.txt" in result.stderr
+
+
+def test_a_full_disk_leaves_no_old_diagnostics_beside_new_figures(tmp_path: Path) -> None:
+    """diagnostics.json vouches for the two tables, so it goes first and comes last."""
+    (tmp_path / "diagnostics.json").write_text("{}")
+    (tmp_path / "ability.csv").mkdir()  # the second table cannot be written
+    result = run(write_matrix(tmp_path / "m.csv"), "--n-trials", 3, "--output-dir", tmp_path, *QUICK)
+    assert result.returncode == 2 and "ability.csv: cannot be written" in result.stderr
+    assert not (tmp_path / "diagnostics.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ability.csv", "difficulty.csv", "m.csv"]
 
 
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path: Path) -> None:
