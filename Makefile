@@ -27,10 +27,13 @@ check: setup ## formatting, lint, types, and README against the commands
 check-irt: ## prove in a fresh environment that requirements_irt.txt is enough to fit
 	@sh tools/check_irt.sh
 
-perf: setup ## run the speed and memory comparisons, one after the other
-	@set -e; for script in perf/*.py; do \
-		[ -e "$$script" ] || { echo "nothing in perf/ yet"; exit 0; }; \
-		echo "== $$script"; $(PY) "$$script"; done
+perf: setup ## run the speed, memory and accuracy comparisons (MATRICES=DIR: also against the joint model, on real matrices)
+	$(PY) perf/prepare.py
+	$(PY) perf/diagnose.py
+	$(PY) perf/fit.py
+	$(PY) perf/calibration.py
+	@if [ -n "$(MATRICES)" ]; then set -x; $(PY) perf/agreement.py --matrices "$(MATRICES)"; \
+	else echo "left out perf/agreement.py, which needs response matrices: make perf MATRICES=DIR"; fi
 
 clean: ## remove .venv, demo_output and the caches
 	rm -rf .venv demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from perf.prepare import measure
+from irt.command import run
+from perf.cost import measure
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "diagnose_benchmark.py"
 BARE_LOOP = """import csv, sys
@@ -62,4 +63,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

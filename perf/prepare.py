@@ -11,43 +11,23 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import random
-import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Iterable, Sequence
+from typing import Iterable
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import run
+from perf.cost import measure
 
 MODELS = 50
 TRIALS = 100
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "prepare_response_matrix.py"
 BARE_LOOP = "import csv, sys\nfor row in csv.reader(open(sys.argv[1], encoding='utf-8', newline='')): pass"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a command took."""
-
-    seconds: float
-    peak_mb: float
-
-
-def measure(command: Sequence[str]) -> Cost:
-    """Run a command to its end; it must succeed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes; macOS counts in bytes, Linux in KiB
-    return Cost(seconds, usage.ru_maxrss * unit / 1e6)
 
 
 def write_responses(path: Path, cells: Iterable[tuple[int, int, int]]) -> None:
@@ -92,4 +72,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

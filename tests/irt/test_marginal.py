@@ -117,9 +117,9 @@ def test_profiles_beyond_one_block_of_the_kernel() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=4), rng.normal(size=400)
     g = rng.choice([0.0, 0.25], 400)
-    n = rng.integers(0, 3, (4, 400)).astype(float)
+    n = rng.integers(0, 3, (4, 400))
     correct = rng.binomial(n, g + (1 - g) / (1 + np.exp(y - x[:, None])))
-    cells = Cells(correct.astype(float), n, np.asarray(g, dtype=float), True)
+    cells = Cells(correct.astype(float), np.asarray(n, dtype=float), np.asarray(g, dtype=float), True)
     profiles = find_profiles(cells)
     assert (np.diff(profiles.group_start) > 64).all() and profiles.units.max() > 1
     log_density = compiled(cells).compile_logp(mode="FAST_COMPILE")
