@@ -22,6 +22,13 @@ DIFFICULTY = "difficulty.csv"
 ITEMS = "test.jsonl"
 PROVENANCE = "provenance.json"
 
+SHOWN_IN_TABLES = {
+    "domain": (str,),
+    "models": (int,),
+    "trials_per_cell": (int, str),
+    "max_r_hat": (int, float),
+}
+
 
 def identity_of(benchmark: Benchmark, source: MatrixSource) -> dict[str, Any]:
     """Return what the benchmark and its source are called: no estimate depends on it."""
@@ -59,7 +66,7 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
     Raises
     ------
     InputError
-        If the file is not a JSON object.
+        If the file is not a JSON object, or what the tables show of it is not of its type.
     """
     path = folder / PROVENANCE
     if not path.exists():
@@ -73,6 +80,9 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
             ) from error
     if not isinstance(provenance, dict):
         raise InputError(f"{path}: expected a JSON object; remove the file")
+    for name, types in SHOWN_IN_TABLES.items():
+        if not isinstance(provenance.get(name), (*types, type(None))):
+            raise InputError(f"{path}: {name} is {provenance[name]!r}; build the benchmark anew")
     return provenance
 
 

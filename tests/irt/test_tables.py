@@ -140,6 +140,7 @@ def test_a_fits_own_output_and_a_release_without_provenance_are_read(tmp_path: P
         ("item_id,b\n0,1\n", None, "difficulty.csv:1: no column 'b_mean'"),
         (THREE, '{\n"domain"', "provenance.json:2: not valid JSON"),
         (THREE, "[]", "provenance.json: expected a JSON object"),
+        (THREE, '{"max_r_hat": "1.0"}', "provenance.json: max_r_hat is '1.0'"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
