@@ -15,7 +15,7 @@ SCRIPT = ROOT / "scripts" / "reproduce_tables.py"
 BENCHMARKS, TABLES = ROOT / "data" / "benchmarks", ROOT / "data" / "tables"
 FILES = ["diagnostics.csv", "diagnostics.md", "domains.csv", "domains.md"]
 OURS = "Estimates of this project, fitted to public responses of other model panels; not the tables of the paper."
-OTHERS = "Computed from the difficulties in the folder; not all of them say where they come from."
+OTHERS = "Computed from the difficulties in that folder, wherever they come from."
 
 
 def reproduce(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -77,7 +77,7 @@ def test_json_has_full_figures_and_nothing_else_is_on_standard_output(two: Path,
     done = reproduce(tmp_path, "--benchmarks", "two", "--json", "--output", "tables")
     assert done.stderr.startswith("Left out, no difficulty.csv: Other\nWrote ")
     report = json.loads(done.stdout)
-    assert (report["schema_version"], report["note"]) == (1, OURS)
+    assert (report["schema_version"], report["note"]) == (1, OTHERS)
     (row,) = report["benchmarks"]
     assert row["ddm"] == pytest.approx(1 / 9, abs=1e-15)
     assert (row["b_lower"], row["b_upper"], row["trials"]) == (0.0, 5.0, 1)
