@@ -88,7 +88,7 @@ def rms(z: FloatArray) -> float:
 
 
 def rms_limit(number: int) -> float:
-    """Return the largest root mean square of z that passes: 1.2 for 120 figures or more, 1.76 for 9."""
+    """Return the largest root mean square of z that passes: 1.2 for 130 figures or more, 1.76 for 9."""
     return max(MAX_RMS, float(np.sqrt(chi2.ppf(1 - CHANCE, number) / number)))
 
 

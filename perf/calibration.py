@@ -8,7 +8,7 @@ standard error of the 90 % column comes from the shares of whole benchmarks: the
 Of 14 such columns, a right posterior leaves about one more than 2 standard errors from 90 %.
 
 Examples:
-  python perf/calibration.py                 # 10 simulated benchmarks a row
+  python perf/calibration.py                 # 10 simulated benchmarks a row, about 5 minutes on 2 cores
   python perf/calibration.py --repeats 1     # a quick look, without standard errors
 """
 
