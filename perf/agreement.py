@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import chi2
 
+from irt.arrays import FloatArray
 from irt.benchmark_list import BENCHMARK_LIST, read_benchmark_list
 from irt.command import run
 from irt.matrix_source import find_sources, read_matrix
@@ -39,8 +39,6 @@ from tests.simulation import simulate_counts
 
 if TYPE_CHECKING:
     from irt.rasch import RaschFit
-
-FloatArray = npt.NDArray[np.float64]
 
 REAL = ("AIME25-I", "CORE-Bench-Hard", "LiveCodeBench", "METR-Tasks", "BBH-Deduction3", "SWE-bench-Mini")
 SIMULATED = "simulated"

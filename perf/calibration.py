@@ -27,11 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import numpy.typing as npt
 
+from irt.arrays import FloatArray
 from irt.command import run
 from irt.settings import SamplerSettings, available_cpus
 from tests.simulation import simulate_counts
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Design(NamedTuple):
