@@ -79,6 +79,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Read, fit, write, and say what was written."""
     arguments = parse_arguments()
+    check_no_trials_beside(arguments.matrix, arguments.trials_csv)
     matrix = read_response_matrix(
         arguments.matrix, n_trials=arguments.n_trials, trials_path=arguments.trials_csv
     )
@@ -128,6 +129,16 @@ def main() -> int:
         write_draws(arguments.save_draws, matrix, fit.draws)
     report(diagnostics, arguments.output_dir)
     return EXIT_NOT_CONVERGED if diagnostics["warnings"] and arguments.strict else 0
+
+
+def check_no_trials_beside(matrix: Path, trials: Path | None) -> None:
+    """Refuse to take every cell for fully asked where prepare_response_matrix.py has said that some were not."""
+    beside = matrix.with_name("trials.csv")
+    if trials is None and beside.exists():
+        raise InputError(
+            f"{beside} is there: some cells have fewer trials, and --n-trials would count the missing ones as wrong; "
+            f"use --trials-csv {beside}, or remove it if it belongs to another matrix"
+        )
 
 
 def check_outputs(output_dir: Path, draws: Path | None) -> None:

@@ -163,6 +163,14 @@ def test_mistakes_are_one_line_before_anything_heavy(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_missing_trials_are_not_taken_for_wrong_answers(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "m.csv")
+    (tmp_path / "trials.csv").write_text("model\n")
+    result = run(matrix, "--n-trials", 3, "--output-dir", tmp_path / "out")
+    assert result.returncode == 2 and f"use --trials-csv {tmp_path / 'trials.csv'}" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     result = run(
         write_matrix(tmp_path / "m.csv"), "--n-trials", 3, "--output-dir", tmp_path, python_options=("-S",)
