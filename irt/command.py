@@ -5,7 +5,9 @@ Standard library only, Python 3.9+.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -17,13 +19,47 @@ EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser whose help is the module docstring as it stands and whose errors are one line."""
+
+    def __init__(self, description: str | None, epilog: str | None = None) -> None:
+        super().__init__(
+            description=description,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message alone, without the list of all options in front of it."""
+        self.exit(EXIT_USER_ERROR, f"{self.prog}: error: {message}; see --help\n")
+
+
+def whole_number(lowest: int, highest: int = 999_999) -> Callable[[str], int]:
+    """Return a parser of whole numbers from ``lowest`` to ``highest``, for argparse."""
+
+    def parse(text: str) -> int:
+        digits = text.isascii() and text.isdecimal() and len(text) < 20
+        if not digits or not lowest <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number from {lowest} to {highest}, found {text!r}"
+            )
+        return int(text)
+
+    return parse
+
+
 def run(main: Callable[[], int]) -> NoReturn:
     """Call ``main`` and exit with the status it returns.
 
     A user's mistake (``InputError``, or a file that cannot be opened) is one line on standard error and exit
-    status 2. Ctrl-C is status 130. Anything else is a fault of ours and keeps its traceback.
+    status 2, as is an output that takes no more. Ctrl-C is status 130. Anything else is a fault of ours and keeps
+    its traceback.
     """
     name = Path(sys.argv[0]).name
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the caller
+            setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))
     try:
         status = main()
         sys.stdout.flush()
@@ -31,18 +67,25 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"{name}: error: {error}", file=sys.stderr)
         status = EXIT_USER_ERROR
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Point stdout elsewhere, or the interpreter complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has seen enough.
+        _discard_output()
         status = 0
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             raise
-        print(f"{name}: error: {error.filename}: {error.strerror}", file=sys.stderr)
+        print(f"{name}: error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        if error.filename is None:
+            _discard_output()
         status = EXIT_USER_ERROR
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED
     sys.exit(status)
+
+
+def _discard_output() -> None:
+    """Point standard output elsewhere, or the interpreter complains at exit of what it could not write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Sequence
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -15,6 +17,12 @@ _ITEMS = "#1f5a96"
 _EVEN = "#6b6b6b"
 _GAP = "#d9822b"
 _LABEL = "#8a4b08"
+
+_WITHOUT_DATE: dict[str, dict[str, None]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
 
 # More points than this cannot be told apart, and make a vector file huge.
 _MOST_POINTS = 2000
@@ -57,7 +65,8 @@ def plot_difficulty(path: PathLike, name: str, diagnosis: Diagnosis, gaps: Seque
     _label_gaps(counts, gaps)
     _draw_cumulative(cumulative, sorted(diagnosis.z))
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+        with rc_context({"svg.hashsalt": "difficulty"}):  # the same figures, the same bytes
+            figure.savefig(temporary, dpi=150, metadata=_WITHOUT_DATE[Path(path).suffix])
 
 
 def _draw_counts(axes: Axes, z: list[float]) -> None:

@@ -8,12 +8,15 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
+from scipy.sparse import bmat
+from scipy.sparse.csgraph import connected_components
 
+from irt.arrays import IntArray
 from irt.convergence import Estimates, convergence_warnings
-from irt.io import PathLike, atomic_path, atomic_writer, write_csv
+from irt.io import PathLike, atomic_path, atomic_writer, write_rows
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -21,10 +24,29 @@ SCHEMA_VERSION = 1
 LIBRARIES = ("pymc", "nutpie", "pytensor", "numba", "numpy", "scipy")
 
 
-def write_estimates(path: PathLike, name: str, prefix: str, ids: Sequence[str], estimates: Estimates) -> None:
+def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnostics: dict[str, Any]) -> None:
+    """Write difficulty.csv, ability.csv and diagnostics.json: all three take their places once all are written."""
+    with (
+        atomic_writer(output_dir / "diagnostics.json") as diagnostics_file,
+        atomic_writer(output_dir / "ability.csv") as ability_file,
+        atomic_writer(output_dir / "difficulty.csv") as difficulty_file,
+    ):
+        _write_estimates(difficulty_file, "item", "b", matrix.items, fit.difficulty)
+        _write_estimates(ability_file, "model", "theta", matrix.models, fit.ability)
+        json.dump(diagnostics, diagnostics_file, indent=2, ensure_ascii=False, allow_nan=False)
+        diagnostics_file.write("\n")
+        for handle in (difficulty_file, ability_file, diagnostics_file):
+            handle.flush()
+        # It vouches for the other two: the old one goes before they change, the new one comes after them.
+        (output_dir / "diagnostics.json").unlink(missing_ok=True)
+
+
+def _write_estimates(
+    handle: TextIO, name: str, prefix: str, ids: Sequence[str], estimates: Estimates
+) -> None:
     """Write one row an id: mean, sd, r_hat, ess_bulk. A blank diagnostic means it cannot be assessed."""
-    write_csv(
-        path,
+    write_rows(
+        handle,
         [name, f"{prefix}_mean", f"{prefix}_sd", "r_hat", "ess_bulk"],
         (
             [identifier, f"{mean:.6f}", f"{sd:.6f}", _or_blank(r_hat, ".4f"), _or_blank(ess, ".0f")]
@@ -33,16 +55,6 @@ def write_estimates(path: PathLike, name: str, prefix: str, ids: Sequence[str], 
             )
         ),
     )
-
-
-def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnostics: dict[str, Any]) -> None:
-    """Write difficulty.csv, ability.csv and, last, diagnostics.json, which vouches for the other two."""
-    (output_dir / "diagnostics.json").unlink(missing_ok=True)
-    write_estimates(output_dir / "difficulty.csv", "item", "b", matrix.items, fit.difficulty)
-    write_estimates(output_dir / "ability.csv", "model", "theta", matrix.models, fit.ability)
-    with atomic_writer(output_dir / "diagnostics.json") as handle:
-        json.dump(diagnostics, handle, indent=2, ensure_ascii=False, allow_nan=False)
-        handle.write("\n")
 
 
 def write_draws(path: PathLike, matrix: ResponseMatrix, draws: Draws) -> None:
@@ -67,7 +79,8 @@ def fit_figures(fit: RaschFit, matrix: ResponseMatrix, *, chains: int, seconds: 
         "max_r_hat": _or_null(r_hat.max(), 4),
         "min_ess_bulk": _or_null(ess.min(), 0),
         "divergences": fit.divergences,
-        "warnings": convergence_warnings(r_hat, ess, chains=chains, divergences=fit.divergences),
+        "warnings": convergence_warnings(r_hat, ess, chains=chains, divergences=fit.divergences)
+        + connection_warnings(cells),
         "models": len(matrix.models),
         "items": len(matrix.items),
         "blank_cells": int((cells == 0).sum()),
@@ -76,6 +89,20 @@ def fit_figures(fit: RaschFit, matrix: ResponseMatrix, *, chains: int, seconds: 
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
         "seconds": round(seconds, 1),
     }
+
+
+def connection_warnings(trials: IntArray) -> list[str]:
+    """Return a warning if the (M, N) numbers of trials fall into groups that no answer connects."""
+    models, items = trials.shape
+    graph = bmat([[None, trials], [trials.T, None]])
+    groups, group = connected_components(graph, directed=False)
+    if groups == 1:
+        return []
+    return [
+        f"the answers fall into {groups} groups without a model or item in common (the first has "
+        f"{int((group[:models] == 0).sum())} of {models} models and {int((group[models:] == 0).sum())} of {items} "
+        "items): only the priors relate their abilities and difficulties"
+    ]
 
 
 def constant_items(matrix: ResponseMatrix) -> dict[str, list[str]]:

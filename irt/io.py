@@ -10,7 +10,9 @@ import contextlib
 import csv
 import gzip
 import hashlib
+import io
 import os
+import secrets
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +30,7 @@ class InputError(Exception):
 
 @contextlib.contextmanager
 def open_text(path: PathLike) -> Iterator[TextIO]:
-    """Open a UTF-8 text file for reading, with or without a byte-order mark; ``.gz`` is decompressed.
+    """Open a UTF-8 text file for reading, with or without a byte-order mark; gzip, by its first bytes, is unpacked.
 
     Newlines are left alone, as the csv module wants them.
 
@@ -39,10 +41,12 @@ def open_text(path: PathLike) -> Iterator[TextIO]:
     OSError
         If the file cannot be opened.
     """
-    opener = gzip.open if str(path).endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as handle:
-            yield handle
+        with open(path, "rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            binary = gzip.GzipFile(fileobj=raw) if packed else raw
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as handle:
+                yield handle
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason}); save the file as UTF-8") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -73,16 +77,19 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it is synced to disk and takes ``path``'s place.
 
     On any exception the temporary file is removed and ``path`` stays as it was. Missing parent folders
-    are made.
+    are made. Where ``path`` is a link, the file that it points to is replaced.
 
     Raises
     ------
     InputError
-        If the system refuses a write (a full disk, a folder that may not be written).
+        If ``path`` is there and not a file (a folder, a device), or the system refuses a write (a full disk, a
+        folder that may not be written).
     """
-    target = Path(path)
-    # The suffix stays last: numpy and matplotlib choose the format, or add a suffix, by it.
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}.tmp{target.suffix}")
+    target = Path(os.path.realpath(path))
+    check_output(path)
+    # A short name, as the target's own may be as long as names can be. The suffix stays last: numpy and matplotlib
+    # choose the format, or add a suffix, by it.
+    temporary = target.with_name(f".{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -90,12 +97,26 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
             os.fsync(written.fileno())
         os.replace(temporary, target)
     except OSError as error:
-        if error.filename is not None and str(error.filename) != str(temporary):
+        if error.filename is not None and Path(error.filename) not in (temporary, *target.parents):
             raise  # of another file; its name is in the error
-        raise InputError(f"{target}: cannot be written ({error.strerror}); it is as it was before") from error
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); nothing was changed there"
+        ) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def check_output(path: PathLike) -> None:
+    """Refuse to write to what is not a file: a rename would put one in the place of a device.
+
+    Raises
+    ------
+    InputError
+        If ``path`` is there and not a file.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"{path}: is a folder or a device; name a file to write")
 
 
 @contextlib.contextmanager
@@ -108,11 +129,16 @@ def atomic_writer(path: PathLike) -> Iterator[TextIO]:
 def write_csv(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file with LF line ends, whole or not at all."""
     with atomic_writer(path) as handle:
-        # Before Python 3.13 a lone carriage return in a cell is quoted only if it is part of the line end, so the
-        # rows are made with CRLF and lose the CR here.
-        writer = csv.writer(_LineFeeds(handle), lineterminator="\r\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        write_rows(handle, header, rows)
+
+
+def write_rows(handle: TextIO, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write CSV rows with LF line ends to an open file."""
+    # Before Python 3.13 a lone carriage return in a cell is quoted only if it is part of the line end, so the rows
+    # are made with CRLF and lose the CR on their way.
+    writer = csv.writer(_LineFeeds(handle), lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows(rows)
 
 
 @dataclass(frozen=True)

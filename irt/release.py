@@ -74,6 +74,8 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
     with open_text(path) as handle:
         try:
             provenance = json.load(handle)
+        except RecursionError as error:
+            raise InputError(f"{path}: not a provenance file (nested too deeply); remove it") from error
         except json.JSONDecodeError as error:
             raise InputError(
                 f"{path}:{error.lineno}: not valid JSON ({error.msg}); remove the file"

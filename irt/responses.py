@@ -174,7 +174,7 @@ def check_trials(source: str, counts: ResponseCounts, n_trials: int, allow_missi
                 offenders.add(f"model {model!r}, item {item!r}: found {number or 0}, expected {n_trials}")
     advice = []
     if len(found) == 1:
-        advice.append(f"every pair has {found.pop()}: if that is right, set --n-trials to it")
+        advice.append(f"set --n-trials {found.pop()}, which every pair has, if that is right")
     elif max(number or 0 for number in wrong) > n_trials:
         advice.append("remove the surplus rows or raise --n-trials")
     if not allow_missing and min(number or 0 for number in wrong) < n_trials:

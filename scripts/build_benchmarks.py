@@ -27,7 +27,7 @@ from typing import Any, Literal
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_list import BENCHMARK_LIST, Benchmark, read_benchmark_list
-from irt.command import EXIT_INTERRUPTED, packages_for_fitting, run
+from irt.command import EXIT_INTERRUPTED, CommandParser, packages_for_fitting, run
 from irt.io import InputError
 from irt.matrix_source import MatrixSource, find_sources, read_matrix
 from irt.release import finished, identity_of, recipe_of, write_provenance, write_release
@@ -49,9 +49,7 @@ class Job:
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = CommandParser(__doc__)
     parser.add_argument("--matrices", type=Path, metavar="DIR", required=True, help="the response matrices")
     parser.add_argument(
         "--benchmarks-toml",

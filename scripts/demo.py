@@ -11,7 +11,6 @@ Example:
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -24,7 +23,7 @@ from statistics import correlation
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from irt.command import run
+from irt.command import CommandParser, run
 from irt.difficulty import normalize, widest_gaps
 from irt.difficulty_csv import read_difficulties
 from irt.io import InputError, write_csv
@@ -128,9 +127,7 @@ def measure(log: SimulatedLog, folder: Path) -> None:
 
 def main() -> int:
     """Run the demo."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = CommandParser(__doc__)
     parser.add_argument(
         "--output-dir",
         type=Path,

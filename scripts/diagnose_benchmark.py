@@ -12,7 +12,6 @@ Nothing is installed for this: any Python from 3.9 on runs it. Only --plot needs
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import run
+from irt.command import CommandParser, run, whole_number
 from irt.difficulty import Diagnosis, Gap, diagnose, widest_gaps
 from irt.difficulty_csv import Difficulties, check_unit_interval, read_difficulties
 from irt.io import InputError
@@ -95,12 +94,7 @@ def draw(path: Path, source: Path, diagnosis: Diagnosis, gaps: Sequence[Gap]) ->
 
 def main() -> int:
     """Read the arguments and the file, print the diagnosis."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = CommandParser(__doc__, EXAMPLES)
     parser.add_argument("file", type=Path, help="difficulties, .csv or .csv.gz")
     parser.add_argument(
         "--column", default="b_mean", help="column of the difficulties (default: %(default)s)"
@@ -111,16 +105,16 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     parser.add_argument(
         "--gaps",
-        type=int,
+        type=whole_number(1),
         metavar="K",
         help=f"show the K widest gaps (default for --json and --plot: {DEFAULT_GAPS})",
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the distribution: .png, .pdf or .svg")
     args = parser.parse_args()
-    if args.gaps is not None and args.gaps < 1:
-        raise InputError(f"--gaps is {args.gaps}; it must be at least 1")
     if args.plot and args.plot.suffix not in PLOT_SUFFIXES:
         raise InputError(f"--plot {args.plot}: the name must end in {', '.join(PLOT_SUFFIXES)}")
+    if args.plot and args.plot.exists() and args.file.exists() and args.plot.samefile(args.file):
+        raise InputError(f"--plot {args.plot} is the input file; choose another name")
     # An id may hold a character that the terminal cannot show; that is no reason to fail.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 

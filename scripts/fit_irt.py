@@ -18,28 +18,27 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import packages_for_fitting, run
-from irt.io import InputError, sha256_of
+from irt.command import CommandParser, packages_for_fitting, run, whole_number
+from irt.io import InputError, check_output, sha256_of
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
 
 EXIT_NOT_CONVERGED = 1
+OUTPUTS = ("difficulty.csv", "ability.csv", "diagnostics.json")
 
 
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = CommandParser(__doc__)
     parser.add_argument("matrix", type=Path, help="response matrix, .csv or .csv.gz")
     trials = parser.add_mutually_exclusive_group(required=True)
-    trials.add_argument("--n-trials", type=_at_least(1), help="trials of every cell that is not blank")
+    trials.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
     trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
     guessing = parser.add_mutually_exclusive_group()
     guessing.add_argument(
@@ -59,17 +58,17 @@ def parse_arguments() -> argparse.Namespace:
         default="marginal",
         help="marginal: integrate the longer side out (default); joint: sample everything, for checking",
     )
-    parser.add_argument("--chains", type=_at_least(1), help="NUTS chains (%(default)s)")
-    parser.add_argument("--tune", type=_at_least(1), help="warm-up draws a chain (%(default)s)")
-    parser.add_argument("--draws", type=_at_least(4), help="kept draws a chain (%(default)s)")
+    parser.add_argument("--chains", type=whole_number(1), help="NUTS chains (%(default)s)")
+    parser.add_argument("--tune", type=whole_number(1), help="warm-up draws a chain (%(default)s)")
+    parser.add_argument("--draws", type=whole_number(4), help="kept draws a chain (%(default)s)")
     parser.add_argument(
         "--target-accept",
         type=_acceptance,
         help="NUTS acceptance target (%(default)s)",
     )
-    parser.add_argument("--seed", type=_at_least(0), help="random seed (%(default)s)")
+    parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), help="random seed (%(default)s)")
     parser.add_argument(
-        "--cores", type=_at_least(1), help="chains at a time (as many as there are processors)"
+        "--cores", type=whole_number(1), help="chains at a time (as many as there are processors)"
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when the sampler has not converged")
     parser.set_defaults(**vars(SamplerSettings()) | {"cores": available_cpus()})
@@ -79,6 +78,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Read, fit, write, and say what was written."""
     arguments = parse_arguments()
+    if arguments.save_draws is not None and arguments.save_draws.suffix != ".npz":
+        raise InputError(f"--save-draws {arguments.save_draws}: the file name must end in .npz")
     check_no_trials_beside(arguments.matrix, arguments.trials_csv)
     matrix = read_response_matrix(
         arguments.matrix, n_trials=arguments.n_trials, trials_path=arguments.trials_csv
@@ -87,9 +88,13 @@ def main() -> int:
     if arguments.guessing_csv:
         guessing = read_guessing(arguments.guessing_csv, matrix.items)
     # Of the files as they were read, not as they are after an hour of sampling.
-    files = {"matrix": arguments.matrix, "trials": arguments.trials_csv, "guessing": arguments.guessing_csv}
-    inputs = {name: {"file": path.name, "sha256": sha256_of(path)} for name, path in files.items() if path}
-    check_outputs(arguments.output_dir, arguments.save_draws)
+    given = {"matrix": arguments.matrix, "trials": arguments.trials_csv, "guessing": arguments.guessing_csv}
+    files = {name: path for name, path in given.items() if path is not None}
+    inputs = {name: {"file": path.name, "sha256": sha256_of(path)} for name, path in files.items()}
+    outputs = [arguments.output_dir / name for name in OUTPUTS]
+    if arguments.save_draws is not None:
+        outputs.append(arguments.save_draws)
+    check_outputs(outputs, files.values())
 
     with packages_for_fitting():
         from irt.fit_files import SCHEMA_VERSION, fit_figures, write_draws, write_fit
@@ -141,14 +146,17 @@ def check_no_trials_beside(matrix: Path, trials: Path | None) -> None:
         )
 
 
-def check_outputs(output_dir: Path, draws: Path | None) -> None:
-    """Make the folders, and find out now, not after an hour of sampling, whether they can be written to."""
-    if draws is not None and draws.suffix != ".npz":
-        raise InputError(f"--save-draws {draws}: the file name must end in .npz")
-    for folder in (output_dir,) if draws is None else (output_dir, draws.parent):
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise InputError(f"{folder}: this folder cannot be written to; choose another")
+def check_outputs(outputs: list[Path], inputs: Iterable[Path]) -> None:
+    """Find out now, not after an hour of sampling, whether the outputs can be written, and not onto an input."""
+    for output in outputs:
+        if any(output.exists() and output.samefile(path) for path in inputs):
+            raise InputError(
+                f"{output} is an input of this fit and would be overwritten; choose another folder"
+            )
+        check_output(output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(output.parent, os.W_OK):
+            raise InputError(f"{output.parent}: this folder cannot be written to; choose another")
 
 
 def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
@@ -169,15 +177,6 @@ def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
         f"{diagnostics['divergences']} divergences, {diagnostics['seconds']} s"
     )
     print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {output_dir}")
-
-
-def _at_least(lowest: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < lowest:
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {lowest}, found {text!r}")
-        return int(text)
-
-    return parse
 
 
 def _guessing(text: str) -> float:

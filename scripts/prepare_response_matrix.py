@@ -13,15 +13,14 @@ Nothing is installed for this: any Python from 3.9 on runs it.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Iterable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import run
-from irt.io import InputError, atomic_path, csv_rows, open_text, write_csv
+from irt.command import CommandParser, run, whole_number
+from irt.io import InputError, atomic_writer, csv_rows, open_text, write_csv, write_rows
 from irt.responses import Numbers, ResponseCounts, check_trials, count_responses
 
 EXAMPLES = """examples:
@@ -67,11 +66,13 @@ def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | N
     if trials_output is None:
         write_csv(output, header, named(counts.models, counts.correct))
         return
-    # Killed between the two, it must not leave a new matrix beside the trials of an old one.
-    trials_output.unlink(missing_ok=True)
-    with atomic_path(trials_output) as temporary:
-        write_csv(temporary, header, named(counts.models, counts.trials))
-        write_csv(output, header, named(counts.models, counts.correct))
+    with atomic_writer(output) as matrix, atomic_writer(trials_output) as trials:
+        write_rows(trials, header, named(counts.models, counts.trials))
+        write_rows(matrix, header, named(counts.models, counts.correct))
+        for handle in (trials, matrix):
+            handle.flush()
+        # Killed between the two, it must not leave a new matrix beside the trials of an old one.
+        output.unlink(missing_ok=True)
 
 
 def named(models: Iterable[str], numbers: Numbers) -> Iterable[list[object]]:
@@ -100,15 +101,10 @@ def note(text: str) -> None:
 
 def main() -> int:
     """Read the arguments, count, write, and say what was written."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = CommandParser(__doc__, EXAMPLES)
     parser.add_argument("responses", type=Path, help="response rows, .csv or .csv.gz")
     parser.add_argument(
-        "--n-trials", type=int, required=True, help="trials that every (model, item) pair has"
+        "--n-trials", type=whole_number(1), required=True, help="trials that every (model, item) pair has"
     )
     parser.add_argument("--output", type=Path, required=True, help="the matrix of correct counts")
     parser.add_argument("--allow-missing", action="store_true", help="accept fewer trials than --n-trials")
@@ -120,8 +116,6 @@ def main() -> int:
     args = parser.parse_args()
 
     trials_output = args.trials_output or args.output.parent / "trials.csv"
-    if args.n_trials < 1:
-        raise InputError(f"--n-trials is {args.n_trials}; it must be at least 1")
     check_paths(args.responses, args.output, trials_output)
     if not args.allow_missing:
         refuse_stale_trials(

@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_list import BENCHMARK_LIST, read_benchmark_list
-from irt.command import run
+from irt.command import CommandParser, run
 from irt.io import atomic_writer, write_csv
 from irt.tables import (
     DomainRow,
@@ -50,9 +50,7 @@ NOTE_OTHERS = "Computed from the difficulties in that folder, wherever they come
 
 def parse_arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = CommandParser(__doc__)
     parser.add_argument(
         "--benchmarks", type=Path, metavar="DIR", default=BENCHMARKS, help="the benchmarks (data/benchmarks)"
     )

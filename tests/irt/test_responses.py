@@ -215,7 +215,7 @@ UNEVEN = [*EXAMPLE[:4], EXAMPLE[4]]  # model-b has one trial of q0 and none of q
             1,
             True,
             "model 'model-a', item 'q0': found 2, expected 1. "
-            "To mend it, every pair has 2: if that is right, set --n-trials to it",
+            "To mend it, set --n-trials 2, which every pair has, if that is right",
         ),
         (
             EXAMPLE[:2],

@@ -175,7 +175,10 @@ def test_files_that_cannot_be_diagnosed(tmp_path: Path, text: str, message: str)
     "args, message",
     [
         (["no.csv"], "no.csv: No such file or directory"),
-        (["d.csv", "--gaps", "0"], "--gaps is 0; it must be at least 1"),
+        (
+            ["d.csv", "--gaps", "0"],
+            "argument --gaps: must be a whole number from 1 to 999999, found '0'; see --help",
+        ),
         (["d.csv", "--plot", "x.jpg"], "--plot x.jpg: the name must end in .png, .pdf, .svg"),
         (
             ["d.csv", "--normalized"],

@@ -128,8 +128,8 @@ def test_constant_items_are_listed(tmp_path: Path) -> None:
         (["missing.csv", "--n-trials", "3"], "missing.csv: No such file or directory"),
         (["m.csv", "--n-trials", "2"], "expected 0 to 2"),
         (["m.csv"], "one of the arguments --n-trials --trials-csv is required"),
-        (["m.csv", "--n-trials", "0"], "must be a whole number of at least 1, found '0'"),
-        (["m.csv", "--n-trials", "two"], "must be a whole number of at least 1, found 'two'"),
+        (["m.csv", "--n-trials", "0"], "must be a whole number from 1 to 999999, found '0'"),
+        (["m.csv", "--n-trials", "two"], "must be a whole number from 1 to 999999, found 'two'"),
         (["m.csv", "--n-trials", "3", "--trials-csv", "m.csv"], "not allowed with"),
         (["m.csv", "--n-trials", "3", "--guessing", "1"], "must be a number from 0 to below 1, found '1'"),
         (
@@ -139,10 +139,19 @@ def test_constant_items_are_listed(tmp_path: Path) -> None:
         (["m.csv", "--n-trials", "3", "--guessing", "0.1", "--guessing-csv", "g.csv"], "not allowed with"),
         (["m.csv", "--n-trials", "3", "--guessing-csv", "g.csv"], "g.csv: No such file"),
         (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be a number between 0 and 1"),
-        (["m.csv", "--n-trials", "3", "--draws", "3"], "must be a whole number of at least 4"),
+        (["m.csv", "--n-trials", "3", "--draws", "3"], "must be a whole number from 4 to 999999"),
         (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
         (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),
         (["m.csv", "--n-trials", "3", "--output-dir", "m.csv"], "m.csv: File exists"),
+        (["m.csv", "--n-trials", "3", "--output-dir", "taken"], "difficulty.csv: is a folder or a device"),
+        (["m.csv", "--n-trials", "9" * 30], "must be a whole number from 1 to 999999"),
+        (["m.csv", "--n-trials", "1_0"], "must be a whole number from 1 to 999999"),
+        (["m.csv", "--n-trials", "３"], "must be a whole number from 1 to 999999"),
+        (["m.csv", "--n-trials", "3", "--seed", "4294967296"], "from 0 to 4294967295"),
+        (
+            ["difficulty.csv", "--n-trials", "3", "--output-dir", "."],
+            "difficulty.csv is an input of this fit",
+        ),
     ],
 )
 def test_mistakes_are_one_line_before_anything_heavy(
@@ -150,7 +159,9 @@ def test_mistakes_are_one_line_before_anything_heavy(
 ) -> None:
     """-X importtime lists every import on standard error: numpy and PyMC must not be among them."""
     write_matrix(tmp_path / "m.csv")
-    before = sorted(tmp_path.iterdir())
+    write_matrix(tmp_path / "difficulty.csv")
+    (tmp_path / "taken" / "difficulty.csv").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
     output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
     command = [sys.executable, "-X", "importtime", str(SCRIPT), *arguments, *output]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
@@ -160,7 +171,8 @@ def test_mistakes_are_one_line_before_anything_heavy(
     assert "Traceback" not in result.stderr and message in said[-1]
     packages = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in imports}
     assert not packages & {"numpy", "scipy", "pandas", "numba", "pytensor", "pymc", "nutpie", "arviz", "rich"}
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(tmp_path.rglob("*")) == before
+    assert len(said) == 1
 
 
 def test_missing_trials_are_not_taken_for_wrong_answers(tmp_path: Path) -> None:
@@ -179,14 +191,12 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     assert len(result.stderr.splitlines()) == 1 and "requirements_irt.txt" in result.stderr
 
 
-def test_a_full_disk_leaves_no_old_diagnostics_beside_new_figures(tmp_path: Path) -> None:
-    """diagnostics.json vouches for the two tables, so it goes first and comes last."""
-    (tmp_path / "diagnostics.json").write_text("{}")
-    (tmp_path / "ability.csv").mkdir()  # the second table cannot be written
-    result = run(write_matrix(tmp_path / "m.csv"), "--n-trials", 3, "--output-dir", tmp_path, *QUICK)
-    assert result.returncode == 2 and "ability.csv: cannot be written" in result.stderr
-    assert not (tmp_path / "diagnostics.json").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ability.csv", "difficulty.csv", "m.csv"]
+def test_answers_that_nothing_connects_are_warned_of(tmp_path: Path) -> None:
+    """Two halves without a common model or item are on one scale by the prior alone."""
+    (tmp_path / "m.csv").write_text("model,q0,q1,q2,q3\na,1,2,,\nb,2,0,,\nc,,,1,0\nd,,,2,1\n")
+    result = run(tmp_path / "m.csv", "--n-trials", 2, "--output-dir", tmp_path, *QUICK)
+    assert "warning: the answers fall into 2 groups without a model or item in common" in result.stderr
+    assert "2 of 4 models and 2 of 4 items" in result.stderr
 
 
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     "args, message",
     [
         (["no.csv", "--n-trials", "2", "--output", "m.csv"], "no.csv: No such file or directory"),
-        (["r.csv", "--n-trials", "0", "--output", "m.csv"], "--n-trials is 0; it must be at least 1"),
+        (["r.csv", "--n-trials", "0", "--output", "m.csv"], "argument --n-trials: must be a whole number from 1 to 999999, found '0'; see --help"),
         (["r.csv", "--n-trials", "2", "--output", "r.csv"], "--output r.csv is the input file; choose another name"),
         (["r.csv", "--n-trials", "2", "--output", "x/../r.csv"],
          "--output x/../r.csv is the input file; choose another name"),
@@ -227,7 +227,8 @@ def test_arguments_that_cannot_be_right(tmp_path: Path, args: list[str], message
 def test_arguments_that_argparse_refuses(tmp_path: Path) -> None:
     for args in ([], ["r.csv", "--output", "m.csv"], ["r.csv", "--n-trials", "two", "--output", "m.csv"]):
         done = prepare(tmp_path, *args)
-        assert done.returncode == 2 and done.stderr.startswith("usage: ")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1
+        assert done.stderr.startswith("prepare_response_matrix.py: error: ")
 
 
 def test_help_has_two_examples(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""How commands end, seen from outside: exit status, one line, no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = [sys.executable, str(ROOT / "scripts" / "diagnose_benchmark.py")]
+
+
+@pytest.fixture
+def difficulties(tmp_path: Path) -> Path:
+    path = tmp_path / "difficulty.csv"
+    path.write_text("item,b_mean\n" + "".join(f"q{i},{i * i}\n" for i in range(20_000)))
+    return path
+
+
+def test_a_reader_that_stops_early_is_no_error(difficulties: Path) -> None:
+    command = f"'{sys.executable}' '{TABLES[1]}' '{difficulties}' --json --gaps 19999 | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{\n", "")
+
+
+def test_closed_standard_output_is_no_error(difficulties: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' '{TABLES[1]}' '{difficulties}' >&-"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_standard_output_is_one_line(difficulties: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*TABLES, str(difficulties)], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "diagnose_benchmark.py: error: standard output: No space left on device\n"
+
+
+def test_ctrl_c_is_status_130_and_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen([*TABLES, str(tmp_path / "pipe")], stderr=subprocess.PIPE, text=True)
+    with open(tmp_path / "pipe", "w") as pipe:  # returns once the command has opened the other end
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=20)[1]
+        pipe.close()
+    assert (process.returncode, error) == (130, "diagnose_benchmark.py: interrupted\n")
+
+
+def test_an_unknown_option_is_one_line() -> None:
+    done = subprocess.run([*TABLES, "f.csv", "--colum", "b"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "diagnose_benchmark.py: error: unrecognized arguments: --colum b; see --help\n"
