@@ -201,7 +201,10 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     "args, message",
     [
         (["no.csv", "--n-trials", "2", "--output", "m.csv"], "no.csv: No such file or directory"),
-        (["r.csv", "--n-trials", "0", "--output", "m.csv"], "argument --n-trials: must be a whole number from 1 to 999999, found '0'; see --help"),
+        (
+            ["r.csv", "--n-trials", "0", "--output", "m.csv"],
+            "argument --n-trials: must be a whole number from 1 to 999999, found '0'; see --help",
+        ),
         (["r.csv", "--n-trials", "2", "--output", "r.csv"], "--output r.csv is the input file; choose another name"),
         (["r.csv", "--n-trials", "2", "--output", "x/../r.csv"],
          "--output x/../r.csv is the input file; choose another name"),
