@@ -168,12 +168,10 @@ def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
             )
     for warning in diagnostics["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
-    known = {
-        name: "unknown" if diagnostics[name] is None else diagnostics[name]
-        for name in ("max_r_hat", "min_ess_bulk")
-    }
+    r_hat, ess = diagnostics["max_r_hat"], diagnostics["min_ess_bulk"]
     print(
-        f"R-hat at most {known['max_r_hat']}, bulk ESS at least {known['min_ess_bulk']}, "
+        f"R-hat at most {'unknown' if r_hat is None else r_hat}, "
+        f"bulk ESS at least {'unknown' if ess is None else format(ess, '.0f')}, "
         f"{diagnostics['divergences']} divergences, {diagnostics['seconds']} s"
     )
     print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {output_dir}")

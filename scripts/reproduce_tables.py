@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -101,7 +102,9 @@ def main() -> int:
     if output:
         write_table(output, "diagnostics", rows, diagnostics, note)
         write_table(output, "domains", domains, summary, note)
-        print(f"Wrote diagnostics and domains, .csv and .md each, to {output}", file=sys.stderr)
+        print(
+            f"Wrote diagnostics and domains, .csv and .md each, to {os.path.relpath(output)}", file=sys.stderr
+        )
     return 0
 
 
