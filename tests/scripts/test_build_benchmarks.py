@@ -189,7 +189,7 @@ def test_provenance_says_where_the_estimates_come_from_and_how(built: Path) -> N
     assert {key: odd[key] for key in expected} == expected
     assert set(odd) - set(expected) == {
         "constant_items", "max_r_hat", "min_ess_bulk", "divergences", "warnings", "versions", "chains_at_a_time",
-        "seconds",
+        "estimator", "seconds",
     }  # fmt: skip
     plain = provenance_of(built / "out" / "Plain")
     assert plain["trials_per_cell"] == 4 and list(plain["inputs"]) == ["matrix"]  # type: ignore[call-overload]
