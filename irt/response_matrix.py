@@ -178,7 +178,7 @@ def _read_table(path: PathLike) -> _Table:
     for found, name in ((models, "model"), (items, "item")):
         if len(found) < 2:
             raise InputError(
-                f"{path}: {len(found)} {name}s; abilities and difficulties need at least 2 of each"
+                f"{path}: number of {name}s: {len(found)}; a fit needs at least 2 models and 2 items"
             )
     return _Table(tuple(models), tuple(items), cells, lines)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import allow_interrupts
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [sys.executable, str(ROOT / "scripts" / "diagnose_benchmark.py")]
 
@@ -47,7 +49,8 @@ def test_a_full_standard_output_is_one_line(difficulties: Path) -> None:
 
 def test_ctrl_c_is_status_130_and_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    process = subprocess.Popen([*TABLES, str(tmp_path / "pipe")], stderr=subprocess.PIPE, text=True)
+    command = [*TABLES, str(tmp_path / "pipe")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=allow_interrupts)
     with open(tmp_path / "pipe", "w") as pipe:  # returns once the command has opened the other end
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)

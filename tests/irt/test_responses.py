@@ -221,8 +221,9 @@ UNEVEN = [*EXAMPLE[:4], EXAMPLE[4]]  # model-b has one trial of q0 and none of q
             EXAMPLE[:2],
             3,
             False,
-            "model 'model-a', item 'q0': found 2, expected 3. To mend it, every pair has 2: if that is right, "
-            "set --n-trials to it; add the missing rows, or accept them with --allow-missing",
+            "model 'model-a', item 'q0': found 2, expected 3. To mend it, "
+            "set --n-trials 2, which every pair has, if that is right; add the missing rows, "
+            "or accept them with --allow-missing",
         ),
     ],
 )
