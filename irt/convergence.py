@@ -43,9 +43,10 @@ def diagnose(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     ess = _effective_sample_size(normal)
     distance = np.abs(split - np.median(split, axis=(1, 2), keepdims=True))
     r_hat = np.maximum(_r_hat(normal), _r_hat(_rank_normalized(distance)))
-    still = np.ptp(split, axis=(1, 2)) == 0
+    # In no chain do the draws move, be it at one place or (an infinite ratio) at several.
+    still = (np.ptp(split, axis=2) == 0).all(axis=1)
     ess[still] = np.nan
-    r_hat[still | (len(draws) == 1)] = np.nan
+    r_hat[still | ~np.isfinite(r_hat) | (len(draws) == 1)] = np.nan
     return r_hat, ess
 
 

@@ -51,6 +51,18 @@ def test_one_chain_and_draws_that_never_move_cannot_be_assessed() -> None:
     assert all("1 of 3 parameters (draws that do not move)" in warning for warning in warnings)
 
 
+def test_chains_stuck_at_different_places_cannot_be_assessed() -> None:
+    """The ratio behind R-hat is infinite there, which no JSON file can hold."""
+    stuck = np.random.default_rng(0).normal(size=(4, 20, 2))
+    stuck[..., 0] = np.arange(4.0)[:, None]
+    r_hat, ess = diagnose(stuck)
+    assert np.isnan([r_hat[0], ess[0]]).all() and np.isfinite([r_hat[1], ess[1]]).all()
+    assert (
+        "1 of 2 parameters (draws that do not move)"
+        in convergence_warnings(r_hat, ess, chains=4, divergences=0)[0]
+    )
+
+
 def test_each_doubt_is_a_warning_of_its_own() -> None:
     good, enough = np.array([1.0, 1.01]), np.array([400.0, 4000.0])
     assert convergence_warnings(good, enough, chains=4, divergences=0) == []

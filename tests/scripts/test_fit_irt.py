@@ -114,6 +114,16 @@ def test_what_cannot_be_assessed_warns_and_fails_only_under_strict(tmp_path: Pat
         assert {row["r_hat"] for row in rows(tmp_path / folder / "difficulty.csv")} == {""}
 
 
+def test_a_sampler_that_never_moved_still_leaves_its_files_and_says_so(tmp_path: Path) -> None:
+    """One warm-up draw: every transition is refused, and R-hat of chains that stand still is infinite."""
+    matrix = write_matrix(tmp_path / "m.csv", models=12, items=300)
+    result = run(
+        matrix, "--n-trials", 3, "--output-dir", tmp_path, "--method", "joint", "--tune", 1, "--draws", 4
+    )
+    assert result.returncode == 0 and "warning: " in result.stderr, result.stderr
+    json.loads((tmp_path / "diagnostics.json").read_text(encoding="utf-8"))
+
+
 def test_constant_items_are_listed(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("model,easy,q1,hard\na,2,1,0\nb,2,0,0\nc,2,2,0\n")
     result = run(tmp_path / "m.csv", "--n-trials", 2, "--output-dir", tmp_path, *QUICK)
