@@ -226,7 +226,7 @@ def notice_rows() -> list[list[str]]:
 def test_every_pinned_package_has_its_notice() -> None:
     pins = {
         pin
-        for name in ("requirements_irt.txt", "requirements_dev.txt")
+        for name in ("requirements_irt.txt", "requirements_verifier.txt", "requirements_dev.txt")
         for pin in re.findall(r"^([\w.-]+)==([\w.]+)", read(name), re.M)
     }
     assert pins == {(row[0], row[1]) for row in notice_rows()} & pins

@@ -13,7 +13,7 @@ stamp=.venv/.installed
 
 wanted() {
     echo "# $(pwd -P)/.venv"
-    cat requirements_irt.txt requirements_dev.txt
+    cat requirements_irt.txt requirements_verifier.txt requirements_dev.txt
 }
 
 base=$( [ -z "${PYTHON:-}" ] || sh tools/find_python.sh )  # a chosen Python must be the one that .venv was made with
@@ -26,9 +26,10 @@ echo "setup: using $("$base" --version) at $base"
 rm -f "$stamp"
 "$base" -m venv --clear .venv
 printf '%s\n' "$base" >.venv/.base
-echo "setup: installing $(cat requirements_irt.txt requirements_dev.txt | grep -c ==) packages into .venv"
+echo "setup: installing $(wanted | grep -c ==) packages into .venv"
+# Four packages of pure Python are published as source only.
 if ! .venv/bin/python -m pip install -qq --disable-pip-version-check --no-input --only-binary=:all: \
-    -r requirements_dev.txt </dev/null; then
+    --no-binary=langdetect,rouge_score,sqlitedict,word2number -r requirements_dev.txt </dev/null; then
     echo "setup: the installation failed (pip's reason is above); run make setup again, or see SETUP.md" >&2
     exit 1
 fi
