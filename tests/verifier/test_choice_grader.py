@@ -1,0 +1,225 @@
+"""One table of replies and the choice that each makes, and what holds for every reply."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.choice_grader import extract_choice, grade_choice
+from verifier.items import LABELS, Item
+
+TEN = tuple(f"option number {number}" for number in range(10))
+FOUR = ("gene", "Ulysses", "3.5 km", "None of the above")
+
+# (reply, labels, options, right)
+REPORTED = [
+    ("The answer is C because I computed it.", TEN, "C"),
+    ("The answer is B. Note that A is a distractor.", TEN, "B"),
+    ("Antwort:\n\nAntwort: C", TEN, "C"),
+    ("ANSWER: None of the above", TEN, None),
+    ("Don't know", TEN, None),
+    ("Answer seems to be A.\nAnswer: B", TEN, "B"),
+    ("Answer seems to be A", TEN, "A"),
+    ("I would pick B — a safe choice.", TEN, "B"),
+    (r"\boxed{\text{E}}", TEN, "E"),
+    (r"\boxed{E: gene}", TEN, "E"),
+    ("ANSWER: A,", TEN, "A"),
+    ("Answer: $B", TEN, "B"),
+    ("d", FOUR, "D"),
+    ("the answer is (A)", TEN, "A"),
+]
+FORMS = [
+    ("ANSWER: B", "B"),
+    ("work\n\nANSWER: B\n", "B"),
+    ("ANSWER: b", "B"),
+    ("ANSWER:B.", "B"),
+    ("ANSWER: (B)", "B"),
+    ("**ANSWER: B**", "B"),
+    ("**ANSWER:** B", "B"),
+    ("**Answer**: **B**", "B"),
+    ("ANSWER: **B**", "B"),
+    ("ANSWER: [B]", "B"),
+    ("ANSWER: <B>", "B"),
+    ("Answer:\nB", "B"),
+    ("## Answer\n\n**B**", "B"),
+    ("<answer>B</answer>", "B"),
+    ('{"answer": "B"}', "B"),
+    ("ANSWER = B", "B"),
+    ("Answer: B) Ulysses", "B"),
+    ("Answer: Option B", "B"),
+    ("Answer: The correct option is (B).", "B"),
+    ("The correct answer is **B**", "B"),
+    ("The correct answer is: B", "B"),
+    ("The correct answer is:\n\n**B) Ulysses**", "B"),
+    ("The answer to this question should therefore be B.", "B"),
+    ("The best choice is B, as A is too short.", "B"),
+    ("so the final answer is $\\boxed{B}$.", "B"),
+    (r"The answer is $\boxed{\textbf{(B)}}$", "B"),
+    (r"\boxed{\mathrm{B}}", "B"),
+    (r"\[\boxed{B}\]", "B"),
+    (r"First \boxed{A}; no, \boxed{B}", "B"),
+    (r"\boxed{\text{Ulysses}}", "B"),
+    ("Answer: A? No. The answer is B.", "B"),
+    ("The answer is not A. The answer is B.", "B"),
+    ("The answer is B. The answer is not A, which is too long.", "B"),
+    ("The answer is B; if the answer is A, the sum is odd.", "B"),
+    ("Answer: B\n\nThe wrong answer is C.", "B"),
+    ("Final answer: b", "B"),
+    # other languages and scripts
+    ("Die richtige Antwort ist B.", "B"),
+    ("La réponse est B.", "B"),
+    ("La respuesta correcta es B", "B"),
+    ("答案：B", "B"),
+    ("答案是B。", "B"),
+    ("正确答案为（B）", "B"),
+    ("因此选B", "B"),
+    ("故选择 B。", "B"),
+    ("ANSWER：Ｂ", "B"),
+    ("ответ: B", "B"),
+    # the text of an option
+    ("The answer is Ulysses", "B"),
+    ("The answer is Ulysses.", "B"),
+    ("ANSWER: ulysses", "B"),
+    ("ANSWER: 3.5 km", "C"),
+    ("ANSWER: None of the above", "D"),
+    ("I read it long ago.\n\nUlysses", "B"),
+    ("ANSWER - B", "B"),
+    ("The correct answer is Ulysses (B).", "B"),
+    ("答案应该是B", "B"),
+    ("正确的选项是B", "B"),
+    ("答案 B", "B"),
+    ("B是正确的", "B"),
+    # no cue
+    ("I believe it's B.", "B"),
+    ("A is out.\n\nHence **B**.", "B"),
+    ("B", "B"),
+    (" b \n", "B"),
+    ("(B)", "B"),
+    ("B.", "B"),
+    ("**B**", "B"),
+    ("$B$", "B"),
+    ("B) Ulysses", "B"),
+    ("B. Joyce wrote it in Trieste.\nIt was printed in Paris.", "B"),
+    ("Joyce wrote it.\n\nB", "B"),
+    ("I choose B because it is long.", "B"),
+    ("I'll go with option B.", "B"),
+    ("Option B is correct, A is not.", "B"),
+    ("A is too short. B is the right one, B is correct.", "B"),
+    ("Clearly **B**.", "B"),
+]
+NO_CHOICE = [
+    "",
+    " \n ",
+    "!!!",
+    "123",
+    "A cell has a wall.",
+    "I think it is a hard question.",
+    "A good question! I have no idea.",
+    "The answer is a positive number.",
+    "The answer is I think something else",
+    "The answer is e.g. long",
+    "ANSWER: I don't know",
+    "ANSWER: unknown",
+    "ANSWER: A or B",
+    "ANSWER: A and C",
+    "ANSWER: A, C",
+    "ANSWER: A/B",
+    r"\boxed{A, B}",
+    "ANSWER: E",
+    "ANSWER: $LETTER",
+    "ANSWER: B-cell",
+    "ANSWER: C++",
+    "The answer is A's brother",
+    "A) gene\nB) Ulysses\nC) 3.5 km\nD) None of the above",
+    "Answer: None",
+    "Option A is short. Option B is long.",
+    "答案：无法确定",
+    r"\boxed{",
+    r"\boxed{}",
+    "\ud800 answer is \udfff",
+]
+
+
+@pytest.mark.parametrize(("reply", "choices", "right"), REPORTED)
+def test_replies_that_other_extractors_misread(
+    reply: str, choices: tuple[str, ...], right: str | None
+) -> None:
+    assert extract_choice(reply, LABELS[: len(choices)], choices) == right
+
+
+@pytest.mark.parametrize(("reply", "right"), FORMS)
+def test_forms_of_a_choice(reply: str, right: str) -> None:
+    assert extract_choice(reply, "ABCD", FOUR) == right
+
+
+@pytest.mark.parametrize("reply", NO_CHOICE)
+def test_no_choice_is_read_into_what_makes_none(reply: str) -> None:
+    assert extract_choice(reply, "ABCD", FOUR) is None
+
+
+def test_a_refusal_after_the_last_cue_takes_an_earlier_choice_back() -> None:
+    assert extract_choice("The answer is B.\nANSWER: none of these", "ABCD", FOUR) is None
+
+
+def test_the_text_of_two_options_is_no_choice() -> None:
+    assert extract_choice("ANSWER: same", "ABC", ("same", "Same.", "other")) is None
+    assert extract_choice("ANSWER: other", "ABC", ("same", "Same.", "other")) == "C"
+
+
+@pytest.mark.parametrize("number", [2, 4, 5, 10, 26])
+def test_every_label_of_every_number_of_options(number: int) -> None:
+    labels, choices = LABELS[:number], tuple(f"text {place}" for place in range(number))
+    for label in LABELS:
+        right = label if label in labels else None
+        for form in (
+            "ANSWER: {}",
+            "The answer is {}.",
+            r"\boxed{{{}}}",
+            "**{}**",
+            "{}",
+            "I pick {}.",
+            "({})",
+        ):
+            assert extract_choice(form.format(label), labels, choices) == right, form.format(label)
+        for place, choice in enumerate(choices):
+            assert extract_choice(f"ANSWER: {choice}", labels, choices) == labels[place]
+
+
+@given(
+    st.text(alphabet=st.sampled_from("ABI ab.:,*(){}\\\n答案选是") | st.characters(), max_size=80),
+    st.sampled_from("ABCD"),
+)
+def test_a_last_line_in_the_form_that_is_asked_for_decides(before: str, label: str) -> None:
+    assert extract_choice(f"{before}\n\nANSWER: {label}", "ABCD", FOUR) == label
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "answer ",
+        "answer is ",
+        "answer: A and ",
+        r"\boxed{",
+        "**",
+        "(",
+        "A",
+        " ",
+        "\n",
+        "选",
+        "is be ",
+        "option A ",
+        "\ufdfa",
+    ],
+)
+def test_a_megabyte_of_anything_is_read(unit: str) -> None:
+    assert extract_choice(unit * (1_000_000 // len(unit)) + "\n\nANSWER: C", "ABCD", FOUR) == "C"
+    extract_choice(unit * (1_000_000 // len(unit)), "ABCD", FOUR)
+
+
+def test_verdicts_name_the_grader_and_tell_no_answer_from_a_wrong_one() -> None:
+    item = Item("1", "?", "B", "choice", FOUR)
+    right, wrong, none = (grade_choice(item, text) for text in ("ANSWER: B", "ANSWER: A", "Hm."))
+    assert (right.outcome, right.correct, right.answer, right.grader) == ("ok", True, "B", "choice")
+    assert (wrong.outcome, wrong.correct, wrong.answer) == ("ok", False, "A")
+    assert (none.outcome, none.correct, none.answer) == ("no_answer", False, None)

@@ -1,0 +1,257 @@
+r"""Multiple choice: find the label that a reply settles on.
+
+There is one extractor. It looks for cues ("answer", "Antwort", "答案", ``\boxed``) and the last cue that is followed
+by a label, by the text of exactly one option, or by a refusal ("none of the above") decides. Weaker signs (a verb of
+choosing, "B is correct", a reply that is hardly more than a letter) are looked at only where no cue decides.
+
+A label is a whole token of the item's own labels: neither the article "a" nor the pronoun "I" is an answer. Two
+different labels after one cue, or a refusal, are no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from verifier.items import Item
+from verifier.verdict import Verdict
+
+GRADER = "choice"
+VERSION = "1"
+
+# How much of a reply's end is read, how far after a cue its label may stand, and how many cues are looked at, the
+# last first. They bound the work, whatever the text holds.
+_TAIL = 200_000
+_WINDOW = 240
+_MOST_CUES = 1_000
+
+# What may not touch a label. CJK characters may: "选B是因为".
+_LETTER = r"A-Za-z0-9_\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff"
+_WORDS = (
+    "answer|answers|antwort|lösung|réponse|reponse|respuesta|risposta|resposta|ответ|答案|答え|正解|정답|option|choice"
+    "|letter|选项"
+)
+_CUE = re.compile(
+    rf"(?P<chosen>选(?!项)择?|答案(?=\s+[(*]*[A-Z]))|(?<![{_LETTER}])(?P<word>{_WORDS})(?![{_LETTER}])|(?P<box>\\f?box(?:ed)?\s*{{)",
+    re.IGNORECASE,
+)
+# Words, at most six, and then what leads to the answer: "answer to this question should therefore be", "答案是".
+_LINK = re.compile(
+    r"[\"'`*_)\s]{0,8}(?:(?:(?![.?!:=])[^\s.?!:=]{1,20}[ \t]+){0,6}?"
+    r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])|[^\s:=.?!>]{0,3}[:=>]|[ \t][-–—][ \t]|[^\s:=.?!>]{0,6}?[是为為は])"
+    r"[\s:]*",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:not|never|isn't|isn’t|nicht|wrong|incorrect)\b", re.IGNORECASE)
+_UNMEANT = re.compile(
+    r"(?:\b(?:if|whether|unless|suppose|were|wrong|incorrect|falsche|another|other)\s+)(?:that\s+)?(?:the\s+)?"
+    r"(?:final\s+|correct\s+|right\s+)?$",
+    re.IGNORECASE,
+)
+# Markup and words between the link and the label: "**(", "\text{", "$", "option ".
+_FILLER = re.compile(
+    r"(?:[\s*_`\"'“”‘’«»$(\[{<>#]|\\(?:boxed|fbox|text|textbf|textit|mathrm|mathbf|bf|rm)\b|\\[(\[]"
+    r"|(?:the\s+)?(?:correct\s+|final\s+)?(?:option|choice|letter|answer|antwort)\b(?!\s*[:=])|选项|选){0,12}",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:none|no\s+(?:answer|option|choice|correct|one|idea|label)|neither|n/a|nothing|unknown|unsure|unclear|uncertain|undetermined"
+    r"|cannot|can['’]?t|don['’]?t|do\s+not|I\s+(?:do\s+not|don['’]?t|cannot|can['’]?t|am\s+not)|not\s+(?:sure|known|listed|given|"
+    r"possible|provided|among)|impossible|all\s+of|both|keine|weder|weiß\s+nicht|aucune|ninguna|nessuna|以上都|都不|无法|不知道)",
+    re.IGNORECASE,
+)
+# After "A" or "I" a word goes on with the sentence, unless it is one of these.
+_GOES_ON = re.compile(
+    r"[ \t]+(?!(?:because|since|as|for|which|with|due|based|by|from|given|so|according|if|when|where|only|and|or|but|is"
+    r"|in|on|therefore|thus|hence|however|instead|weil|denn|da|porque|car|und|oder)\b)[a-z]"
+)
+_AND_ANOTHER = re.compile(
+    rf"[)\].*_\s]*(?:/|&|,?\s*\b(?:and|or|und|oder|y|et)\b|[、和或]|,(?=[\s(*]*[A-Za-z][)*]*\s*(?:$|[,.\n])))[\s(*_]*"
+    rf"(?P<label>[A-Za-z])(?![{_LETTER}'’])"
+)
+_NOT_A_LABEL = re.compile(rf"[{_LETTER}+#%°]|['’][A-Za-z]|[-‐‑.][{_LETTER}]|\s*=")
+_ENDS = re.compile(r"\s*(?:$|\n|[)\].:,;!*\"'}$<|])")
+
+_VERB = re.compile(
+    rf"(?<![{_LETTER}])(?:pick|picked|choose|chose|choosing|select|selected|go(?:ing)?\s+with|opt(?:ing)?\s+for|wähle|nehme)"
+    # "it must be (B)", "so, B": at the end of a line.
+    rf"(?![{_LETTER}])[\s:]*"
+    r"|\b(?:it['’]s|it\s+is|it\s+(?:must|should|has\s+to)\s+be|so|thus|hence|therefore),?\s+"
+    r"(?=[(*$]{0,3}[A-Z][)*$.!]{0,4}[ \t]*(?:$|\n))",
+    re.IGNORECASE,
+)
+_IS_RIGHT = re.compile(
+    rf"(?<![{_LETTER}'’])\(?(?P<label>[A-Z])\)?[*.:]{{0,3}}\s+(?:is|ist|seems|must\s+be)\s+(?:therefore\s+|the\s+|thus\s+)?"
+    r"(?:only\s+)?(?:correct|right|best|answer|true|richtig)\b"
+    rf"|(?<![{_LETTER}'’])(?P<chinese>[A-Z])是?(?:正确|对的)"
+)
+_NAMED = re.compile(
+    rf"(?:\b(?:answer|option|choice|antwort)\s+|选项\s*)[(*\[$]{{0,3}}(?P<label>[A-Z])(?![{_LETTER}'’+#])",
+    re.IGNORECASE,
+)
+_BOLD = re.compile(r"\*\*\(?(?P<label>[A-Z])(?:[).:][^*\n]*)?\*\*")
+_LABELLED_LINE = re.compile(
+    r"[\s*_#>(\[$\"'`]{0,8}(?P<label>[A-Za-z])(?:[)\]*_$\"'`\s]{0,4}$|[)\].:*]{1,4}(?:\s|$))"
+)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a cue leads to: a label, or None for a refusal or for several labels."""
+
+    label: str | None
+
+
+def extract_choice(text: str, labels: str, choices: Sequence[str]) -> str | None:
+    """Return the label that a reply settles on in its last 200,000 characters, or None.
+
+    Parameters
+    ----------
+    labels
+        The labels of the item in order, one letter each: ``ABCD``.
+    choices
+        The text of each option. A reply that repeats the text of exactly one option after a cue, or as its last
+        line, has chosen it.
+    """
+    # Full-width and circled letters and Chinese punctuation become plain ones.
+    text = unicodedata.normalize("NFKC", text[-_TAIL:])
+    by_text = _by_text(labels, choices)
+    found = (
+        _last(text, _CUE, _after_cue, labels, by_text)
+        or _last(text, _VERB, _after_verb, labels, by_text)
+        or _only(text, labels)
+        or _bare(text, labels, by_text)
+    )
+    return found.label if found else None
+
+
+def grade_choice(item: Item, text: str) -> Verdict:
+    """Judge a reply to a multiple choice item; a reply without a choice is ``no_answer`` and not correct."""
+    label = extract_choice(text, item.labels, item.choices)
+    outcome = "no_answer" if label is None else "ok"
+    return Verdict(outcome, label is not None and label == item.answer, label, GRADER, VERSION)
+
+
+def _by_text(labels: str, choices: Sequence[str]) -> Callable[[str], str | None]:
+    """Return a function from the text of an option to its label, or None where it is none or that of several."""
+    table: dict[str, str | None] = {}
+    for label, choice in zip(labels, choices):
+        key = _plain(unicodedata.normalize("NFKC", choice))
+        table[key] = None if key in table else label
+    table.pop("", None)
+    return lambda words: table.get(_plain(words))
+
+
+def _plain(words: str) -> str:
+    """Return an option's text without what a repetition may change: case, spaces, markup and the full stop."""
+    return " ".join(words.split()).strip(" *_`\"'“”‘’$.,;:!<>").casefold()
+
+
+def _after_cue(text: str, cue: re.Match[str]) -> tuple[int, int] | None:
+    """Return where the answer to a cue should begin and where it must end, or None if the cue leads to none."""
+    start = cue.end()
+    if cue["box"]:
+        return start, min(_closing(text, start), start + _WINDOW)
+    if cue["chosen"]:
+        return start, start + _WINDOW
+    if _UNMEANT.search(text, max(0, cue.start() - 40), cue.start()):
+        return None
+    link = _LINK.match(text, start, start + _WINDOW)
+    if link is None or _NEGATION.search(link[0]):
+        return None
+    return link.end(), link.end() + _WINDOW
+
+
+def _after_verb(_text: str, verb: re.Match[str]) -> tuple[int, int]:
+    return verb.end(), verb.end() + _WINDOW
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the brace opened before ``start`` is closed; the end of the window where it is not."""
+    depth = 1
+    for place in range(start, min(len(text), start + _WINDOW)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if not depth:
+            return place
+    return start + _WINDOW
+
+
+def _last(
+    text: str,
+    cues: re.Pattern[str],
+    place: Callable[[str, re.Match[str]], tuple[int, int] | None],
+    labels: str,
+    by_text: Callable[[str], str | None],
+) -> _Found | None:
+    """Return what the last cue says that says anything."""
+    for cue in reversed(deque(cues.finditer(text), _MOST_CUES)):
+        if (span := place(text, cue)) and (found := _at(text[span[0] : span[1]], labels, by_text)):
+            return found
+    return None
+
+
+def _at(content: str, labels: str, by_text: Callable[[str], str | None]) -> _Found | None:
+    """Return what the text after a cue says, or None where it says neither a label nor that there is none."""
+    begin = _FILLER.match(content)
+    assert begin
+    rest = content[begin.end() :]
+    line = rest.partition("\n")[0].rstrip(" })]*_$\\")
+    if len(_plain(line)) > 1:
+        # "Ulysses", "Ulysses. It was ...", "Ulysses (B)".
+        for words in (line, re.split(r"[.!?](?:\s|$)", line, maxsplit=1)[0], line.rpartition("(")[0]):
+            if option := by_text(words):
+                return _Found(option)
+    if label := _label(rest, labels):
+        another = _AND_ANOTHER.match(rest, 1)
+        several = another and another["label"].upper() in labels and another["label"].upper() != label
+        return _Found(None if several else label)
+    if _REFUSAL.match(rest):
+        return _Found(None)
+    option = by_text(line)
+    return _Found(option) if option else None
+
+
+def _label(rest: str, labels: str) -> str | None:
+    """Return the label that ``rest`` begins with, as a whole token, or None."""
+    if not rest or rest[0].upper() not in labels or not rest[0].isascii() or _NOT_A_LABEL.match(rest, 1):
+        return None
+    if rest[0].islower() and not _ENDS.match(rest, 1):
+        return None
+    if rest[0] in "AI" and _GOES_ON.match(rest, 1):
+        return None
+    return rest[0].upper()
+
+
+def _only(text: str, labels: str) -> _Found | None:
+    """Return the label called correct last, or the only one that is named or set in bold."""
+    right = [match["label"] or match["chinese"] for match in _IS_RIGHT.finditer(text)]
+    right = [label for label in right if label in labels]
+    if right:
+        return _Found(right[-1])
+    for pattern in (_NAMED, _BOLD):
+        named = {match["label"].upper() for match in pattern.finditer(text)} & set(labels)
+        if len(named) == 1:
+            return _Found(named.pop())
+    return None
+
+
+def _bare(text: str, labels: str, by_text: Callable[[str], str | None]) -> _Found | None:
+    """Read a reply, or its last or first line, that is a label, an option with its label, or an option's text."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None
+    labelled = [
+        match["label"].upper()
+        for line in lines
+        if (match := _LABELLED_LINE.match(line)) and match["label"].upper() in labels
+    ]
+    for line in (lines[-1], lines[0]):
+        match = _LABELLED_LINE.match(line)
+        # A reply that repeats the list of options has a label on many lines and chooses none of them.
+        if match and match["label"].upper() in labels and len(set(labelled)) == 1:
+            return _Found(match["label"].upper())
+    option = by_text(lines[-1])
+    return _Found(option) if option else None
