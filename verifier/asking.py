@@ -1,0 +1,222 @@
+"""Ask many questions of many servers at once, and grade the answers as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from irt.io import InputError
+from verifier.client import (
+    Endpoint,
+    ModelStopped,
+    RequestFailed,
+    complete,
+    endpoint_of,
+    open_session,
+    served_models,
+)
+from verifier.grader_pool import GraderPool
+from verifier.items import Item
+from verifier.panel import Panel, Verifier
+from verifier.prompts import messages
+from verifier.reply import NotACompletion, final_text, read_reply
+from verifier.trials import Job, answer_row, error_row, verdict_row
+
+# A server on which nothing works any more is left alone after this many requests given up one after the other.
+FAILURES_IN_A_ROW = 20
+# Answers that wait for a grader. When they are so many, the servers wait too, and memory stays flat.
+WAITING_ANSWERS = 1000
+
+Append = Callable[[dict[str, Any]], None]
+Update = Callable[[int], None]
+
+
+@dataclass
+class Progress:
+    """What has happened so far: answers that came, and why a verifier was stopped."""
+
+    answers: int = 0
+    stopped: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What all questions of one run share."""
+
+    session: aiohttp.ClientSession
+    deadline_seconds: float
+    concurrency: int
+    append: Append
+    update: Update
+    progress: Progress
+    to_grade: asyncio.Queue[tuple[Job, str]]
+
+
+def request_body(verifier: Verifier, item: Item, seed: int) -> dict[str, Any]:
+    """Return the JSON of one request: a single sample, with every sampling parameter stated."""
+    limit = "max_tokens"
+    body: dict[str, Any] = {
+        "model": verifier.model,
+        "messages": messages(item, verifier.system_prompt),
+        "n": 1,
+        "seed": seed,
+        **dict(verifier.sampling),
+    }
+    if verifier.thinking in ("on", "off"):
+        body["chat_template_kwargs"] = {"enable_thinking": verifier.thinking == "on"}
+    elif verifier.thinking in ("low", "medium", "high"):
+        body["reasoning_effort"] = verifier.thinking
+        if verifier.api == "hosted":
+            limit = "max_completion_tokens"  # OpenAI's reasoning models refuse max_tokens
+    return body | {limit: verifier.max_tokens}
+
+
+def seed_of(job: Job) -> int:
+    """Return the seed of a job, 31 bits of a hash.
+
+    Hashed, because neighbouring seeds can overlap: a server makes the samples of one request from seed, seed + 1, ...
+    """
+    digest = hashlib.sha256("\0".join(map(str, job.key)).encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+async def check_servers(verifiers: Iterable[Verifier]) -> list[str]:
+    """Find out before the first question whether every verifier with a base_url is served there.
+
+    Returns a note for each server that has no list of models and could not be asked.
+
+    Raises
+    ------
+    InputError
+        If a server cannot be reached, does not have the model, or has too short a context for ``max_tokens``.
+    """
+    by_endpoint: dict[Endpoint, list[Verifier]] = {}
+    for verifier in verifiers:
+        if verifier.base_url is not None:
+            by_endpoint.setdefault(endpoint_of(verifier.base_url, verifier.api_key_variable), []).append(
+                verifier
+            )
+    notes = []
+    async with open_session() as session:
+        for endpoint, wanted in by_endpoint.items():
+            models = await served_models(session, endpoint)
+            if models is None:
+                notes.append(f"{endpoint.base_url} has no list of models: model names are not checked")
+                continue
+            for verifier in wanted:
+                check_served(verifier, models, endpoint.base_url)
+    return notes
+
+
+def check_served(verifier: Verifier, models: dict[str, int | None], base_url: str) -> None:
+    """Hold one verifier to the models that its server has.
+
+    Raises
+    ------
+    InputError
+        If the model is not among them, or its context is too short.
+    """
+    if verifier.model not in models:
+        raise InputError(
+            f"{verifier.name}: {base_url} does not serve {verifier.model!r}; "
+            f"it has {', '.join(sorted(models)) or 'none'}"
+        )
+    context = models[verifier.model]
+    if context is not None and verifier.max_tokens >= context:
+        raise InputError(
+            f"{verifier.name}: max_tokens {verifier.max_tokens} leaves no room for the question in the "
+            f"{context} tokens of context at {base_url}; lower max_tokens or serve it with a longer context"
+        )
+
+
+async def ask_and_grade(
+    jobs: Iterable[Job], panel: Panel, append: Append, pool: GraderPool, update: Update
+) -> dict[str, str]:
+    """Ask every job of verifiers that have a base_url, and grade the answers.
+
+    ``append`` writes a row to the journal; ``update`` is called with the number of answers so far.
+
+    Returns
+    -------
+    Why each verifier that was stopped was stopped, by name.
+    """
+    by_endpoint: dict[Endpoint, list[Job]] = {}
+    for job in jobs:
+        assert job.verifier.base_url is not None
+        by_endpoint.setdefault(endpoint_of(job.verifier.base_url, job.verifier.api_key_variable), []).append(
+            job
+        )
+    async with open_session() as session:
+        asking = Asking(
+            session=session,
+            deadline_seconds=panel.deadline_seconds,
+            concurrency=panel.concurrency,
+            append=append,
+            update=update,
+            progress=Progress(),
+            to_grade=asyncio.Queue(WAITING_ANSWERS),
+        )
+        with ThreadPoolExecutor(pool.workers) as threads:
+            async with asyncio.TaskGroup() as tasks:
+                graders = [tasks.create_task(_grade(asking, pool, threads)) for _ in range(pool.workers)]
+                async with asyncio.TaskGroup() as servers:
+                    for endpoint, its_jobs in by_endpoint.items():
+                        remaining = iter(its_jobs)  # shared: each worker takes the next one
+                        for _ in range(min(asking.concurrency, len(its_jobs))):
+                            servers.create_task(_ask(asking, endpoint, remaining))
+                await asking.to_grade.join()
+                for grader in graders:
+                    grader.cancel()
+        return asking.progress.stopped
+
+
+async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> None:
+    for job in remaining:
+        name = job.verifier.name
+        if name in asking.progress.stopped:
+            continue
+        seed = seed_of(job)
+        body = request_body(job.verifier, job.item, seed)
+        try:
+            answered = await complete(
+                asking.session, endpoint, body, deadline_seconds=asking.deadline_seconds
+            )
+            reply = read_reply(answered.payload)
+        except (RequestFailed, NotACompletion) as error:
+            failure = error if isinstance(error, RequestFailed) else RequestFailed(str(error), 1)
+            asking.append(error_row(job, seed, failure))
+            _note_failure(asking.progress, name, failure)
+            continue
+        asking.append(answer_row(job, seed, reply, answered))
+        asking.progress.failures[name] = 0
+        asking.progress.answers += 1
+        asking.update(asking.progress.answers)
+        if reply.outcome == "ok":
+            await asking.to_grade.put((job, reply.text))
+
+
+def _note_failure(progress: Progress, name: str, failure: RequestFailed) -> None:
+    failures = progress.failures[name] = progress.failures.get(name, 0) + 1
+    if isinstance(failure, ModelStopped):
+        progress.stopped.setdefault(name, str(failure))
+    elif failures >= FAILURES_IN_A_ROW:
+        progress.stopped.setdefault(
+            name, f"{failures} requests in a row came to nothing, the last: {failure}"
+        )
+
+
+async def _grade(asking: Asking, pool: GraderPool, threads: ThreadPoolExecutor) -> None:
+    while True:
+        job, text = await asking.to_grade.get()
+        verdict = await asyncio.get_running_loop().run_in_executor(
+            threads, pool.grade, job.item, final_text(text)
+        )
+        asking.append(verdict_row(job, verdict))
+        asking.to_grade.task_done()

@@ -1,0 +1,63 @@
+"""Grade stored answers: those that a kill left without a verdict, or all of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from irt.io import PathLike
+from verifier.asking import Append
+from verifier.grader_pool import GraderPool
+from verifier.reply import final_text
+from verifier.trials import Job, Key, Trial, read_texts, verdict_row
+from verifier.verdict import Verdict
+
+AT_A_TIME = 1000  # texts in memory
+
+
+def regrade_jobs(jobs: Iterable[Job], trials: Mapping[Key, Trial]) -> dict[Key, Job]:
+    """Return the jobs that have an answer and no verdict."""
+    return {job.key: job for job in jobs if job.key in trials and trials[job.key].outcome == "ungraded"}
+
+
+def grade_again(
+    journal: PathLike, jobs: Mapping[Key, Job], trials: Mapping[Key, Trial], append: Append, pool: GraderPool
+) -> list[str]:
+    """Grade the stored texts of these jobs and append the verdicts.
+
+    Returns
+    -------
+    One line for each verdict that differs from the one that counted before.
+    """
+    changed = []
+    # Of several answers to one job (there are none, unless somebody joined journals) the last one counts.
+    for batch in _batches(read_texts(journal, jobs)):
+        with ThreadPoolExecutor(pool.workers) as threads:
+            verdicts = threads.map(lambda pair: pool.grade(pair[0].item, final_text(pair[1])), batch)
+            for (job, _), verdict in zip(batch, verdicts, strict=True):
+                append(verdict_row(job, verdict))
+                if line := _change(job, trials[job.key], verdict):
+                    changed.append(line)
+    return changed
+
+
+def _batches(texts: Iterator[tuple[Job, str]]) -> Iterator[list[tuple[Job, str]]]:
+    batch = []
+    for pair in texts:
+        batch.append(pair)
+        if len(batch) == AT_A_TIME:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _change(job: Job, before: Trial, after: Verdict) -> str | None:
+    if before.outcome == "ungraded" or (before.outcome, before.correct) == (after.outcome, after.correct):
+        return None
+    verifier, item, trial = job.key
+    words = {True: "right", False: "wrong", None: "not judged"}
+    return (
+        f"{verifier} {item} trial {trial}: {before.outcome}, {words[before.correct]} -> "
+        f"{after.outcome}, {words[after.correct]} (answer {after.answer!r}, key {job.item.answer!r})"
+    )

@@ -1,0 +1,223 @@
+"""Let every model of a panel answer every item several times, grade the answers, and write the count matrix.
+
+Input   --items: JSONL, one item a line (id, question, answer, answer_type math | choice | instructions, choices).
+        --panel: TOML, the models, how they are sampled, and where they are served.
+Output  in --out: rollouts.jsonl (every answer and verdict, append-only), response_matrix.csv, trials.csv where some
+        cells have fewer trials, guessing.csv where there are choices, summary.json.
+
+The same command resumes: what rollouts.jsonl has is not asked again. More --trials are added to those that are there.
+
+Examples:
+  python -m verifier.rollout --items data/pool/aime25.jsonl --panel verifier/panel.toml --trials 8 --out aime25
+  python -m verifier.rollout --items mine.jsonl --panel verifier/panels/local.toml --trials 4 --out mine
+  python -m verifier.rollout --items mine.jsonl --panel verifier/panels/local.toml --trials 4 --out mine --regrade
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from irt.command import CommandParser, run, whole_number
+from irt.io import InputError, atomic_writer, sha256_of
+from irt.progress import progress
+from irt.settings import available_cpus
+from verifier.asking import Append, Update, ask_and_grade, check_servers
+from verifier.counts import VerifierSummary, summarise, warnings_of, write_matrix
+from verifier.grader_pool import GraderPool
+from verifier.grading import check_graders, check_item, grader_version
+from verifier.items import Item, read_items
+from verifier.journal import open_journal
+from verifier.panel import Panel, Verifier, read_panel
+from verifier.regrade import grade_again, regrade_jobs
+from verifier.serving import ServerFailed, Wave, free_gpus, served, vllm_command, waves
+from verifier.trials import Job, Key, Trial, jobs_of, read_trials
+
+SCHEMA_VERSION = 1
+EXIT_INCOMPLETE = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.prog = "python -m verifier.rollout"
+    parser.add_argument("--items", type=Path, required=True, help="the items, JSONL")
+    parser.add_argument("--panel", type=Path, required=True, help="the panel, TOML")
+    parser.add_argument(
+        "--trials", type=whole_number(1, 9999), required=True, help="answers a model and item"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder for the journal and the files")
+    parser.add_argument(
+        "--regrade",
+        action="store_true",
+        help="ask nothing: grade the stored answers again and list what changed",
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Check everything, ask what is missing, write what follows from the journal."""
+    arguments = parse_arguments()
+    items = read_items(arguments.items)
+    for item in items:
+        check_item(item)
+    panel = read_panel(arguments.panel)
+    answer_types = {item.answer_type for item in items}
+    check_graders(answer_types)
+    journal = arguments.out / "rollouts.jsonl"
+    jobs = list(jobs_of(panel.verifiers, items, arguments.trials))
+
+    with open_journal(journal) as append, GraderPool(answer_types, workers=available_cpus()) as pool:
+        trials = read_trials(journal, panel.verifiers, items)
+        if arguments.regrade:
+            for line in grade_again(journal, {job.key: job for job in jobs}, trials, append, pool):
+                print(line)
+        else:
+            check_versions(trials, jobs)
+            grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
+            ask(panel, [job for job in jobs if not _is_answered(trials, job)], arguments.out, append, pool)
+
+    trials = read_trials(journal, panel.verifiers, items)
+    return report(arguments, panel, items, trials)
+
+
+def check_versions(trials: dict[Key, Trial], jobs: Sequence[Job]) -> None:
+    """Refuse to add verdicts of one grader version, or for one key, to those of another."""
+    for job in jobs:
+        trial = trials.get(job.key)
+        if trial is None or trial.grader is None:
+            continue
+        present = (*grader_version(job.item.answer_type), job.item.answer)
+        if trial.grader != present:
+            what = "key" if trial.grader[:2] == present[:2] else "grader"
+            raise InputError(
+                f"item {job.item.id}: its answers were graded with another {what} ({' '.join(map(str, trial.grader))}; "
+                f"now {' '.join(map(str, present))}); run once with --regrade, so that one matrix has one {what}"
+            )
+
+
+def ask(panel: Panel, jobs: Sequence[Job], out: Path, append: Append, pool: GraderPool) -> None:
+    """Ask the jobs, first of all whether the servers are there; say why a verifier was stopped."""
+    if not jobs:
+        return
+    verifiers = list({job.verifier.name: job.verifier for job in jobs}.values())
+    here = [verifier for verifier in verifiers if verifier.base_url is None]
+    planned: list[Wave] = []
+    if here:
+        vllm_command()
+        planned = waves(here, free_gpus())
+    for note in asyncio.run(check_servers(verifiers)):
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{len(jobs):,} answers to ask for", file=sys.stderr)
+    with progress("answers", len(jobs)) as show:
+        stopped = asyncio.run(_ask_everywhere(panel, jobs, planned, out, append, pool, lambda n: show(n, "")))
+    for name, reason in stopped.items():
+        print(f"{name}: stopped: {reason}", file=sys.stderr)
+
+
+async def _ask_everywhere(
+    panel: Panel,
+    jobs: Sequence[Job],
+    planned: Sequence[Wave],
+    out: Path,
+    append: Append,
+    pool: GraderPool,
+    update: Update,
+) -> dict[str, str]:
+    """Ask the servers that are there, and meanwhile those that are started here, wave by wave."""
+    counts = {"there": 0, "here": 0}
+
+    def counted(where: str, before: int = 0) -> Update:
+        def count(answers: int) -> None:
+            counts[where] = before + answers
+            update(sum(counts.values()))
+
+        return count
+
+    async def in_waves() -> dict[str, str]:
+        stopped: dict[str, str] = {}
+        for wave in planned:
+            async with contextlib.AsyncExitStack() as servers:
+                up: dict[str, Verifier] = {}
+                for verifier, gpus in wave:
+                    log = out / "logs" / f"{verifier.name.replace('/', '_')}.log"
+                    try:
+                        up[verifier.name] = await servers.enter_async_context(served(verifier, gpus, log))
+                    except ServerFailed as error:
+                        stopped[verifier.name] = str(error)
+                its_jobs = [
+                    replace(job, verifier=up[job.verifier.name]) for job in jobs if job.verifier.name in up
+                ]
+                stopped |= await ask_and_grade(its_jobs, panel, append, pool, counted("here", counts["here"]))
+        return stopped
+
+    there = [job for job in jobs if job.verifier.base_url is not None]
+    results = await asyncio.gather(ask_and_grade(there, panel, append, pool, counted("there")), in_waves())
+    return results[0] | results[1]
+
+
+def report(
+    arguments: argparse.Namespace, panel: Panel, items: Sequence[Item], trials: dict[Key, Trial]
+) -> int:
+    """Write the files and print the summary, all from the journal; return the exit status."""
+    names = [verifier.name for verifier in panel.verifiers]
+    summaries = summarise(names, items, arguments.trials, trials)
+    warnings = warnings_of(summaries, trials)
+    summary = {
+        "schema_version": SCHEMA_VERSION,
+        "items": {"file": arguments.items.name, "sha256": sha256_of(arguments.items), "count": len(items)},
+        "panel": {"file": arguments.panel.name, "sha256": sha256_of(arguments.panel)},
+        "identities": {verifier.name: verifier.identity for verifier in panel.verifiers},
+        "graders": dict(
+            sorted(grader_version(answer_type) for answer_type in {item.answer_type for item in items})
+        ),
+        "n_trials": arguments.trials,
+        "verifiers": [asdict(one) for one in summaries],
+        "warnings": warnings,
+    }
+    written = write_matrix(arguments.out, names, items, arguments.trials, trials)
+    with atomic_writer(arguments.out / "summary.json") as handle:
+        json.dump(summary, handle, indent=2, ensure_ascii=False)
+        handle.write("\n")
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print_table(summaries)
+        print(f"Wrote {', '.join([*written, 'summary.json'])} to {arguments.out}")
+    short = sum(len(items) * arguments.trials - one.trials for one in summaries)
+    if short:
+        print(
+            f"{short} trials are missing (see the table); the same command asks for them again",
+            file=sys.stderr,
+        )
+    return EXIT_INCOMPLETE if short else 0
+
+
+def print_table(summaries: Sequence[VerifierSummary]) -> None:
+    """Print one line a verifier; columns in which everybody has 0 are left out."""
+    outcomes = [
+        name for name in summaries[0].outcomes if name != "ok" and any(s.outcomes[name] for s in summaries)
+    ]
+    width = max(len("verifier"), *(len(summary.verifier) for summary in summaries))
+    print(f"{'verifier':<{width}}  {'trials':>7}  correct", *(f"{name:>10}" for name in outcomes), sep="  ")
+    for summary in summaries:
+        share = f"{summary.correct / summary.trials:7.1%}" if summary.trials else f"{'-':>7}"
+        cells = (f"{summary.outcomes[name]:>10}" for name in outcomes)
+        print(f"{summary.verifier:<{width}}  {summary.trials:>7}  {share}", *cells, sep="  ")
+
+
+def _is_answered(trials: dict[Key, Trial], job: Job) -> bool:
+    return job.key in trials and trials[job.key].answered
+
+
+if __name__ == "__main__":
+    run(main)
