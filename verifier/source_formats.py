@@ -1,0 +1,335 @@
+"""From a source's own files, or a local copy of them, to items with the ids and the order of the benchmark.
+
+Items are made as the source has them, broken ones too: ``verifier.pool_check`` names those and leaves them out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from irt.io import InputError, PathLike, open_text
+from verifier.items import LABELS, Item
+from verifier.sources import HOSTS, Source
+
+PARQUET = b"PAR1"
+CONTEST_URL = re.compile(r"20\d\d_AIME_(I{1,2})_Problems/Problem_(\d{1,2})$")
+PROBLEMS_A_CONTEST = 15
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a source file: its fields, its number in the file from 0, the file's name, and where it stands."""
+
+    fields: dict[str, Any]
+    number: int
+    file: str
+    where: str
+
+    def get(self, *names: str) -> Any:
+        """Return the first of the fields that is there; one of them must be."""
+        for name in names:
+            if name in self.fields:
+                return self.fields[name]
+        raise InputError(f"{self.where}: has no field {' or '.join(names)}; is this the benchmark's file?")
+
+    def text(self, *names: str) -> str:
+        """Return the first of the fields that is there, as text without outer blanks; null is an empty text."""
+        value = self.get(*names)
+        # Sources write a whole number as 27.0 where another of their answers is a fraction.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            raise InputError(f"{self.where}: {names[0]} must be a text or a number, found {value!r}")
+        return "" if value is None else str(value).strip()
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a field that is a list of texts."""
+        values = self.get(name)
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise InputError(f"{self.where}: {name} must be a list of texts, found {values!r}")
+        return tuple(values)
+
+
+def read_items_of(source: Source, paths: Sequence[PathLike]) -> list[Item]:
+    """Read the files of a benchmark: in its source's own format, or as items with their origin in each record.
+
+    The second format is JSONL with id, question, answer, source, source_path and source_commit (and choices, or
+    instruction_id_list and kwargs).
+
+    Returns
+    -------
+    list of Item
+        With the benchmark's ids, in its order; not checked yet.
+
+    Raises
+    ------
+    InputError
+        With the file and the record, for what is not a record of this benchmark, an id that occurs twice, or
+        another number of items than the benchmark has.
+    """
+    convert = LAYOUTS[source.layout]
+    items: dict[str, tuple[tuple[int, int, str], Item]] = {}
+    for path in paths:
+        for record in _records(path, by_subject=source.layout == "mmlu"):
+            if "answer_type" in record.fields:
+                raise InputError(f"{record.where}: is an item of a pool already; name the source's own file")
+            item = convert(source, record)
+            if item is None:
+                continue
+            if item.id in items:
+                raise InputError(f"{record.where}: item {item.id!r} was there before; name each file once")
+            items[item.id] = _place(source, item.id, record.where), item
+    if len(items) != source.items:
+        raise InputError(
+            f"{', '.join(str(path) for path in paths)}: {len(items)} items of {source.benchmark}, which has "
+            f"{source.items}; name whole files of {source.address}: {', '.join(source.files)}"
+        )
+    return [item for _, item in sorted(items.values(), key=lambda pair: pair[0])]
+
+
+# Reading -------------------------------------------------------------------------------------------------------
+
+
+def _records(path: PathLike, *, by_subject: bool) -> Iterator[Record]:
+    """Yield the records of a parquet file, a JSON file (a list, or an object with ``examples``) or a JSONL file.
+
+    ``by_subject`` numbers those of each subject from 0, as if each had its own file.
+    """
+    if _starts_with(path, PARQUET):
+        rows: Iterable[tuple[str, Any]] = _numbered_rows(path, "row", _parquet_rows(path))
+    elif Path(path).name.endswith(".json"):
+        rows = _numbered_rows(path, "record", _json_rows(path))
+    else:
+        rows = _jsonl_rows(path)
+    seen: Counter[str] = Counter()
+    for where, row in rows:
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: must be a JSON object, found {type(row).__name__}")
+        group = str(row.get("subject")) if by_subject else ""
+        yield Record(row, seen[group], Path(path).name, where)
+        seen[group] += 1
+
+
+def _numbered_rows(path: PathLike, unit: str, rows: list[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{path}: {unit} {number}", row) for number, row in enumerate(rows))
+
+
+def _starts_with(path: PathLike, start: bytes) -> bool:
+    with open(path, "rb") as handle:
+        return handle.read(len(start)) == start
+
+
+def _parquet_rows(path: PathLike) -> list[dict[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: not a whole parquet file ({reason}); download it again") from error
+    return rows
+
+
+def _json_rows(path: PathLike) -> list[Any]:
+    with open_text(path) as handle:
+        value = _loads(handle.read(), str(path))
+    rows = value.get("examples") if isinstance(value, dict) else value
+    if not isinstance(rows, list):
+        raise InputError(f"{path}: must be a list, or an object with a list of examples")
+    return rows
+
+
+def _jsonl_rows(path: PathLike) -> Iterator[tuple[str, Any]]:
+    with open_text(path) as handle:
+        for number, line in enumerate(handle, 1):
+            if line.strip():
+                yield f"{path}:{number}", _loads(line, f"{path}:{number}")
+
+
+def _loads(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON ({error.msg} at column {error.colno})") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: nested too deeply to be read") from error
+
+
+# Converting ----------------------------------------------------------------------------------------------------
+
+
+def _aops(source: Source, record: Record) -> Item:
+    """Return an AIME problem that is known by the address of its page: .../2024_AIME_II_Problems/Problem_3."""
+    if (given := _given_id(record)) is None:
+        url = record.text("url")
+        if (found := CONTEST_URL.search(url)) is None:
+            raise InputError(f"{record.where}: url names no AIME problem: {url!r}")
+        given = f"{source.benchmark}-{found[1]}-{int(found[2])}"
+    return _math(source, record, given)
+
+
+def _matharena(source: Source, record: Record) -> Item:
+    """Return an AIME problem that is known by its index: 1 to 15 are contest I, 16 to 30 contest II."""
+    if (given := _given_id(record)) is None:
+        index = record.get("problem_idx")
+        if type(index) is not int or not 1 <= index <= 2 * PROBLEMS_A_CONTEST:
+            raise InputError(f"{record.where}: problem_idx must be 1 to 30, found {index!r}")
+        contest, problem = divmod(index - 1, PROBLEMS_A_CONTEST)
+        given = f"{source.benchmark}-{'I' * (contest + 1)}-{problem + 1}"
+    return _math(source, record, given)
+
+
+def _numbered(source: Source, record: Record) -> Item:
+    """Return a problem that has a number of its own."""
+    return _math(source, record, _given_id(record) or f"{source.benchmark}-{record.text('id')}")
+
+
+def _lines(source: Source, record: Record) -> Item:
+    """Return a problem that is known by its place in the file, from 0."""
+    return _math(source, record, _given_id(record) or f"{source.benchmark}-{record.number}")
+
+
+def _math(source: Source, record: Record, given: str) -> Item:
+    return Item(
+        id=given,
+        question=record.text("question", "problem"),
+        answer=record.text("answer"),
+        answer_type="math",
+        source=_origin(source, record),
+        licence=_licence(source, record),
+    )
+
+
+def _bbh(source: Source, record: Record) -> Item:
+    """Return a BIG-Bench Hard question, which ends in its options; the task is in the file's name."""
+    if (given := _given_id(record)) is None:
+        task = next((task for task in _groups(source) if task in record.file), None)
+        if task is None:
+            raise InputError(
+                f"{record.where}: the file's name must tell the task: {', '.join(_groups(source))}"
+            )
+        given = f"{task}/{record.number}"
+    question, choices = split_options(record.text("input", "question"), record.where)
+    answer = record.text("target", "answer")
+    return _choice(source, record, given, question, choices, answer.removeprefix("(").removesuffix(")"))
+
+
+def split_options(text: str, where: str) -> tuple[str, tuple[str, ...]]:
+    r"""Split ``question\nOptions:\n(A) one\n(B) two`` into the question and the texts of the options.
+
+    Raises
+    ------
+    InputError
+        If there are no options, or their letters do not run A, B, C...
+    """
+    question, _, tail = text.rpartition("\nOptions:\n")
+    lines = [re.fullmatch(r"\(([A-Z])\) *(.*)", line) for line in tail.splitlines()]
+    letters = "".join(line[1] for line in lines if line)
+    if not question or len(letters) != len(lines) or not LABELS.startswith(letters):
+        raise InputError(f"{where}: must end in a line 'Options:' and options (A), (B)... in order")
+    return question, tuple(line[2].strip() for line in lines if line)
+
+
+def _mmlu(source: Source, record: Record) -> Item | None:
+    """Return an MMLU question, or None for one of another subject: some files hold all subjects."""
+    if (given := _given_id(record)) is None:
+        subject = record.text("subject")
+        if subject not in _groups(source):
+            return None
+        given = f"{subject}/{record.number}"
+    index = record.get("answer")
+    inside = type(index) is int and 0 <= index < len(LABELS)
+    question, choices = record.text("question"), record.texts("choices")
+    return _choice(source, record, given, question, choices, LABELS[index] if inside else str(index))
+
+
+def _choice(
+    source: Source, record: Record, given: str, question: str, choices: tuple[str, ...], answer: str
+) -> Item:
+    return Item(
+        id=given,
+        question=question,
+        answer=answer,
+        answer_type="choice",
+        choices=choices,
+        source=_origin(source, record),
+        licence=_licence(source, record),
+    )
+
+
+def _ifeval(source: Source, record: Record) -> Item:
+    """Return an IFEval prompt. Some copies fill every argument that a checker does not have with null."""
+    arguments = record.get("kwargs")
+    if not isinstance(arguments, list) or not all(isinstance(values, dict) for values in arguments):
+        raise InputError(f"{record.where}: kwargs must be a list of objects, found {arguments!r}")
+    return Item(
+        id=_given_id(record) or f"ifeval-{record.text('key')}",
+        question=record.text("prompt", "question"),
+        answer=None,
+        answer_type="instructions",
+        instruction_ids=record.texts("instruction_id_list"),
+        kwargs=tuple(
+            {name: value for name, value in values.items() if value is not None} for values in arguments
+        ),
+        source=_origin(source, record),
+        licence=_licence(source, record),
+    )
+
+
+LAYOUTS: dict[str, Callable[[Source, Record], Item | None]] = {
+    "aops": _aops,
+    "matharena": _matharena,
+    "numbered": _numbered,
+    "lines": _lines,
+    "bbh": _bbh,
+    "mmlu": _mmlu,
+    "ifeval": _ifeval,
+}
+
+
+# Ids, order and origin -----------------------------------------------------------------------------------------
+
+
+def _groups(source: Source) -> list[str]:
+    """Return the tasks or subjects of a benchmark of several files, in order."""
+    if source.layout == "bbh":
+        return [PurePosixPath(file).stem for file in source.files]
+    return [PurePosixPath(file).parent.name for file in source.files]
+
+
+def _place(source: Source, item_id: str, where: str) -> tuple[int, int, str]:
+    """Return what the items of a benchmark are sorted by: the order that released matrices have."""
+    if source.layout in ("bbh", "mmlu"):
+        if (found := re.fullmatch(r"(\w+)/(\d{1,6})", item_id)) and found[1] in _groups(source):
+            return _groups(source).index(found[1]), int(found[2]), ""
+    elif source.layout in ("aops", "matharena"):
+        if found := re.fullmatch(rf"{source.benchmark}-(I{{1,2}})-(\d{{1,2}})", item_id):
+            return len(found[1]), int(found[2]), ""
+    elif found := re.fullmatch(rf"{source.benchmark}-(\d{{1,6}})", item_id):
+        # IFEval's file sorts its keys as texts: 1019, 102, 1021.
+        return (0, 0, found[1]) if source.layout == "ifeval" else (0, int(found[1]), "")
+    raise InputError(f"{where}: {item_id!r} is not the id of an item of {source.benchmark}")
+
+
+def _given_id(record: Record) -> str | None:
+    """Return the id of a record that is an item with its origin, else None."""
+    return record.text("id") if "source_commit" in record.fields else None
+
+
+def _origin(source: Source, record: Record) -> str:
+    if "source_commit" in record.fields:
+        path, commit = record.text("source_path"), record.text("source_commit")
+        return f"{HOSTS['github']}/{record.text('source')}@{commit[:12]}: {path}"
+    return source.address
+
+
+def _licence(source: Source, record: Record) -> str:
+    """Return the source's licence; of a record from elsewhere it is not known here."""
+    return source.licence if record.fields.get("source", source.repository) == source.repository else ""
