@@ -87,8 +87,8 @@ def main() -> int:
         report = check_file(arguments.check)
         say(report, "broken")
         print(
-            f"{arguments.check}: {len(report.items)} items are sound, {len(report.broken)} are broken, "
-            f"{len(report.duplicates)} occur again"
+            f"{arguments.check}: {len(report.items)} sound, {len(report.broken)} broken, "
+            f"{len(report.duplicates)} there before"
         )
         return EXIT_BROKEN_ITEMS if report.broken else 0
     source = sources[arguments.benchmark]
@@ -105,8 +105,8 @@ def main() -> int:
     say(report, "left out")
     if report.broken:
         print(
-            f"{len(report.broken)} of {len(items)} items were left out: the ids are the source's, but an item's "
-            "place in the pool is not its place there"
+            f"Left out: {len(report.broken)} of {len(items)}. The ids are the source's, but an item's place in the "
+            "pool is not its place there."
         )
     print(
         f"Wrote {os.path.relpath(output)}: {len(report.items)} items from {origin(source, arguments.local)}"

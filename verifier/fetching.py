@@ -72,9 +72,9 @@ def _within(deadline: float, seconds: float, source: Source, get: Callable[[], P
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
+    if thread.is_alive():
+        raise _failure(source, f"not there after {seconds:g} s; is {_endpoint(source)} reachable?")
     if not outcome:
-        if thread.is_alive():
-            raise _failure(source, f"not there after {seconds:g} s; is {_endpoint(source)} reachable?")
         raise RuntimeError(f"the download of {source.address} failed; its traceback is above")
     if isinstance(outcome[0], Exception):
         raise outcome[0]
@@ -162,6 +162,8 @@ def _hub_reason(source: Source, number: int, error: Exception) -> str:
         return f"{endpoint} fails (HTTP {status}); try again later"
     if "Consistency check failed" in str(error):
         return f"{source.files[number]} broke off on the way; try again"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"the cache cannot be used ({error.filename}: {error.strerror}); is HF_HOME right?"
     return f"{endpoint}: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 

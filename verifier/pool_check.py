@@ -162,13 +162,14 @@ def _ambiguous(item: Item) -> Finding | None:
 
 
 def _ungradable(item: Item) -> Finding | None:
-    # Imported here: sympy and NLTK take seconds, and a pool of choices needs neither.
+    """Return a finding if not even the key itself would be taken for right, or the instructions cannot be judged."""
+    # Imported here: a pool of choices needs neither grader.
     if item.answer_type == "math":
-        from verifier.math_grader import equal
+        from verifier.math_grader import grade_math
 
         answer = item.answer or ""
-        if not equal(gold=answer, answer=answer):
-            return Finding(item.id, "the grader does not find the answer equal to itself", _shown(answer))
+        if not grade_math(answer, rf"\boxed{{{answer}}}").correct:
+            return Finding(item.id, "the grader does not take the answer for itself", _shown(answer))
         return None
     from verifier.grading import check_item
 

@@ -90,8 +90,7 @@ def test_from_github_to_the_pool_without_what_is_broken(hub: StandIn, tmp_path: 
         "kept: tracking_shuffled_objects_three_objects/5: the same as "
         "tracking_shuffled_objects_three_objects/4: "
         "'Three things, bbh/tracking_shuffled_objects_three_objects.json 4: which?'",
-        "1 of 500 items were left out: the ids are the source's, but an item's place in the pool is not its "
-        "place there",
+        "Left out: 1 of 500. The ids are the source's, but an item's place in the pool is not its place there.",
         f"Wrote new/pool.jsonl: 499 items from github.com/suzgunmirac/BIG-Bench-Hard@{source.revision[:12]}",
         "Licence: MIT. The items belong to their source.",
     ]
@@ -181,7 +180,7 @@ def test_a_pool_of_your_own_is_checked(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text(json.dumps(good) + "\n")
     done = fetch_items(tmp_path, "--check", "own.jsonl")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "own.jsonl: 1 items are sound, 0 are broken, 0 occur again\n"
+    assert done.stdout == "own.jsonl: 1 sound, 0 broken, 0 there before\n"
     with (tmp_path / "own.jsonl").open("a") as handle:
         handle.write(
             json.dumps(good | {"id": "2"}) + "\n" + json.dumps(good | {"id": "3", "answer": "C"}) + "\n"
@@ -191,7 +190,7 @@ def test_a_pool_of_your_own_is_checked(tmp_path: Path) -> None:
     assert done.stdout == (
         "broken: own.jsonl:3: not an item: answer must be one of A to B, found 'C'\n"
         "kept: 2: the same as 1: 'Which?'\n"
-        "own.jsonl: 2 items are sound, 1 are broken, 1 occur again\n"
+        "own.jsonl: 2 sound, 1 broken, 1 there before\n"
     )
 
 

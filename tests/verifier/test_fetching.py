@@ -175,6 +175,13 @@ def test_a_hub_that_does_not_come_round_ends_at_the_deadline(
     assert from_hub(source, tmp_path, hub.url).returncode == 0  # and nothing half-written stands in the way
 
 
+def test_a_cache_that_cannot_be_used_is_named(hub: StandIn, tmp_path: Path) -> None:
+    source, _ = held(hub, "ifeval")
+    (tmp_path / "file").write_text("in the way")
+    line = refusal(from_hub(source, tmp_path / "file", hub.url))
+    assert "the cache cannot be used" in line and str(tmp_path / "file") in line
+
+
 def test_offline_uses_the_cache_and_says_when_there_is_none(hub: StandIn, tmp_path: Path) -> None:
     source, _ = held(hub, "ifeval")
     assert "HF_HUB_OFFLINE" in refusal(from_hub(source, tmp_path, hub.url, HF_HUB_OFFLINE="1"))

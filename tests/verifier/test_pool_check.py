@@ -56,6 +56,7 @@ PROMPT = Item(
         (replace(CHOICE, choices=("neon", "iron", "neon ")), "the right choice is there twice: 'neon'"),
         (replace(SOUND, question=" "), "question must be a text"),
         (replace(PROMPT, instruction_ids=("no:such",)), "no:such"),
+        (replace(SOUND, answer=r"\frac{1}{2"), "the grader does not take the answer for itself"),
     ],
 )
 def test_a_broken_item_is_left_out_in_one_line(item: Item, says: str) -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from irt.io import InputError
 from tests.verifier.hub_stand_in import invented_files, parquet
 from verifier.items import Item, as_fields, item_from_fields
-from verifier.source_formats import LAYOUTS, Record, read_items_of, split_options
+from verifier.source_formats import LAYOUTS, read_items_of, split_options
+from verifier.source_records import Record
 from verifier.sources import HOSTS, read_sources
 
 SOURCES = read_sources()
