@@ -1,0 +1,245 @@
+r"""Whether a model's answer equals the key.
+
+The rules that are not plain mathematics:
+
+- An inequality in one variable and its interval are equal: ``x>2`` and ``(2,\infty)``.
+- ``x=5`` and ``5`` are equal, and so is any ``name = value`` to the value; of a longer chain ``S = 2+3 = 5`` the last
+  part counts.
+- Without brackets, several answers are a set: their order does not matter, and ``\pm 2`` is the answers 2 and -2. A
+  tuple has an order; the same values in the same order without its brackets are equal to it.
+- An equation is its left side minus its right, up to a nonzero factor.
+- A percent sign may be read as 1/100 or left out, but only where it is written: 50 and 50% are equal, as are 0.5 and
+  50%; 50 and 0.5 are not.
+- A decimal is exact, unless the other side is no finite decimal: then it may be that value rounded or cut, to four
+  significant digits or more. 0.3333 is 1/3, and 0.33 is not.
+- Units are converted if both sides have one, and ignored if one has none. Money signs and nouns are ignored.
+- ``1,356`` is one number; where that does not match, it is the list 1, 356.
+- A key that is one letter is a choice: ``(B)``, ``B. text`` and ``B`` are equal.
+- A key that cannot be read is equal only to its own spelling; an answer that cannot be read is equal to none but that.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifier.math_expr import LONGEST, Node, Unreadable, parse
+from verifier.math_form import Builder, Chain, Clock, Form, Group, Leaf, read
+from verifier.math_leaf import same_leaf
+from verifier.math_quantity import quantity
+from verifier.math_relation import (
+    all_equations,
+    flip,
+    interval,
+    is_name,
+    same_relation,
+    shortened,
+    value_of,
+)
+from verifier.math_text import compact, normalise
+from verifier.math_value import same_value
+
+_CHOICE_KEY = re.compile(r"\(?([A-Z])\)?")
+_CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)?(?:\(([A-Z])\)|([A-Z])(?=[.):]|$))", re.IGNORECASE)
+_THOUSANDS_ONLY = re.compile(r"\d{1,3}(?:,\d{3})+")
+
+
+def equal(*, gold: str, answer: str) -> bool:
+    """Return whether an answer equals the key.
+
+    Parameters
+    ----------
+    gold, answer
+        The key and the extracted answer, in LaTeX or plain text, of any length.
+
+    Raises
+    ------
+    TypeError
+        If one is not a string: a number has already lost how it was written.
+    LibraryError
+        If the algebra library failed on an answer that only it can read.
+    """
+    if not isinstance(gold, str) or not isinstance(answer, str):
+        raise TypeError(
+            f"gold and answer must be str, found {type(gold).__name__} and {type(answer).__name__}"
+        )
+    if gold.strip() == answer.strip() != "":
+        return True
+    if len(gold) > 2 * LONGEST or len(answer) > 2 * LONGEST:
+        return False
+    gold, answer = normalise(gold), normalise(answer)
+    if not gold or not answer:
+        return False
+    if compact(gold) == compact(answer):
+        return True
+    if gold.isdecimal() and answer.isdecimal():
+        return gold.lstrip("0") == answer.lstrip("0")
+    if key := _CHOICE_KEY.fullmatch(gold):
+        chosen = _CHOICE.match(answer)
+        if chosen:
+            return (chosen[1] or chosen[2]).upper() == key[1]
+    return any(
+        _same_text(one_gold, one_answer) for one_gold in _readings(gold) for one_answer in _readings(answer)
+    )
+
+
+def _readings(text: str) -> list[str]:
+    r"""Return the ways to read a text: 1,356 as a number, then as a list; x \approx y as each of the two."""
+    if _THOUSANDS_ONLY.fullmatch(text):
+        return [text, text.replace(",", ", ")]
+    if r"\approx" in text:
+        return [part for part in (part.strip() for part in text.split(r"\approx")) if part]
+    return [text]
+
+
+def _same_text(gold: str, answer: str) -> bool:
+    try:
+        return _same(read(gold), read(answer))
+    except Unreadable:
+        return False
+
+
+def _same(gold: Form, answer: Form) -> bool:
+    """Compare two forms. Each rule looks at one kind of pair; the first that knows the pair decides."""
+    if gold == answer:
+        return True
+    if isinstance(gold, Clock) and isinstance(answer, Clock):
+        whole_day = gold.half_known and answer.half_known
+        return (gold.minutes - answer.minutes) % (1440 if whole_day else 720) == 0
+    if isinstance(gold, Clock) or isinstance(answer, Clock):
+        return _same_ratio(gold, answer)
+    gold, answer = interval(gold) or gold, interval(answer) or answer
+    if isinstance(gold, Builder) or isinstance(answer, Builder):
+        return _same_builder(gold, answer)
+    if isinstance(gold, Group) or isinstance(answer, Group):
+        return _same_group(gold, answer)
+    if isinstance(gold, Chain) and isinstance(answer, Chain):
+        return _same_chain(gold, answer)
+    if isinstance(gold, Chain):
+        return is_name(gold.operands[0]) and all_equations(gold) and _same(gold.operands[-1], answer)
+    if isinstance(answer, Chain):
+        value = value_of(answer)
+        return value is not None and _same(gold, value)
+    if not isinstance(gold, Leaf) or not isinstance(answer, Leaf):
+        return False
+    return same_leaf(gold.text, answer.text) or _same_without_words(gold.text, answer.text)
+
+
+def _same_without_words(gold: str, answer: str) -> bool:
+    """Compare what is left without words and units, where that is more than an expression: "the points (1,2)"."""
+    bare = quantity(gold).text, quantity(answer).text
+    if bare == (gold, answer):
+        return False
+    forms = read(bare[0]), read(bare[1])
+    return not all(isinstance(form, Leaf) for form in forms) and _same(*forms)
+
+
+def _same_group(gold: Form, answer: Form) -> bool:
+    gold, answer = _unassigned(gold), _unassigned(answer)
+    kinds = tuple(form.kind if isinstance(form, Group) else "" for form in (gold, answer))
+    if "ratio" in kinds:
+        return _same_ratio(gold, answer)
+    if isinstance(gold, Chain):
+        return is_name(gold.operands[0]) and _same(gold.operands[-1], answer)
+    if isinstance(answer, Chain):
+        value = value_of(answer)
+        return value is not None and _same(gold, value)
+    unordered = ("list", "set", "union", "")
+    items = tuple(form.items if isinstance(form, Group) else (form,) for form in (gold, answer))
+    if kinds[0] in unordered and kinds[1] in unordered:
+        return _same_unordered(*items)
+    ordered = kinds[0] == kinds[1] or set(kinds) == {"list", "()"}
+    return ordered and len(items[0]) == len(items[1]) and all(map(_same, *items))
+
+
+def _same_unordered(gold: tuple[Form, ...], answer: tuple[Form, ...]) -> bool:
+    """Match every item with one of the other side; equality is transitive, so the first match will do."""
+    gold, answer = _distinct(gold), list(_distinct(answer))  # type: ignore[assignment]
+    if len(gold) != len(answer):
+        return False
+    left = list(answer)
+    for item in gold:
+        match = next((other for other in left if _same(item, other)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True
+
+
+def _distinct(items: tuple[Form, ...]) -> tuple[Form, ...]:
+    """Drop what is said twice: x = 0 or x = 0."""
+    return tuple(dict.fromkeys(items))
+
+
+def _unassigned(form: Form) -> Form:
+    """Return the values of a list of assignments.
+
+    ``x=1, x=2`` are the list 1, 2. ``x=1, y=2`` stay as they are, unless written in one go with values: ``n=2, 3``.
+    """
+    if not isinstance(form, Group) or form.kind != "list":
+        return form
+    chains = [item for item in form.items if isinstance(item, Chain)]
+    if not chains or not all(all_equations(chain) and is_name(chain.operands[0]) for chain in chains):
+        return form
+    names = {_base_name(chain.operands[0]) for chain in chains}
+    if len(names) > 1:
+        return form
+    values: list[Form] = []
+    for item in form.items:
+        value = item.operands[-1] if isinstance(item, Chain) else item
+        values.extend(value.items if isinstance(value, Group) and value.kind == "list" else (value,))
+    return Group("list", tuple(values))
+
+
+def _base_name(form: Form) -> str:
+    return form.text.split("_")[0] if isinstance(form, Leaf) else ""
+
+
+def _same_ratio(gold: Form, answer: Form) -> bool:
+    """Compare 2:4 with 1:2 or 1/2; but not where either is a time of day."""
+    if isinstance(gold, Clock) or isinstance(answer, Clock):
+        return False
+    terms = [form.items if isinstance(form, Group) else (form,) for form in (gold, answer)]
+    if not all(isinstance(item, Leaf) for side in terms for item in side):
+        return False
+    sides = [[parse(item.text) for item in side if isinstance(item, Leaf)] for side in terms]
+    if len(sides[0]) != len(sides[1]):
+        fractions = [side[0] if len(side) == 1 else Node("frac", tuple(side)) for side in sides]
+        return max(map(len, sides)) == 2 and same_value(*fractions)
+    first = [side[0] for side in sides]
+    return all(
+        same_value(Node("mul", (left, first[1])), Node("mul", (right, first[0])))
+        for left, right in zip(*sides, strict=True)
+    )
+
+
+def _same_builder(gold: Form, answer: Form) -> bool:
+    if not isinstance(gold, Builder) or not isinstance(answer, Builder):
+        return False
+    gold, answer = _explicit(gold), _explicit(answer)
+    return _same(gold.head, answer.head) and _same_unordered(gold.conditions, answer.conditions)
+
+
+def _explicit(builder: Builder) -> Builder:
+    """Return {3k | k in Z} for {x | x=3k, k in Z}."""
+    for condition in builder.conditions:
+        if (
+            isinstance(condition, Chain)
+            and condition.signs == ("=",)
+            and condition.operands[0] == builder.head
+        ):
+            rest = tuple(other for other in builder.conditions if other != condition)
+            return Builder(condition.operands[1], rest)
+    return builder
+
+
+def _same_chain(gold: Chain, answer: Chain) -> bool:
+    gold, answer = shortened(gold), shortened(answer)
+    if gold == answer:
+        return True
+    if len(gold.signs) == len(answer.signs):
+        for other in (answer, flip(answer)):
+            if gold.signs == other.signs and all(map(_same, gold.operands, other.operands)):
+                return True
+    if len(gold.signs) == len(answer.signs) == 1:
+        return same_relation(gold, answer)
+    return False

@@ -1,0 +1,126 @@
+r"""What only the algebra library reads: sums, products, integrals, limits, floors, greatest common divisors.
+
+math-verify and latex2sympy2_extended run sympy, which no time limit of ours can stop: the caller runs this in a
+process that can be killed. They are imported at the first such answer, and asked only about commands that our own
+parser does not know; their own search for an answer in a text is not used. What they raise becomes `LibraryError`,
+never a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from irt.io import InputError
+from verifier.math_expr import Unreadable
+
+PACKAGES = ("math-verify", "latex2sympy2_extended", "antlr4-python3-runtime", "sympy", "mpmath")
+
+_COMMANDS = re.compile(
+    r"\\(?:sum|prod|int|iint|lim|lfloor|rfloor|lceil|rceil|gcd|max|min|det|mathbb|setminus|cap)(?![A-Za-z])"
+)
+LONGEST = 300
+# Figures: ten of them in a bound or exponent are more than a sum or power can be worked out for.
+_TOO_LARGE = re.compile(r"\^\s*\{?\s*\(?\s*\d{4,}|\^[^+\-]*\^[^+\-]*\^|\d{7,}\s*!|\d{30,}")
+
+
+class LibraryError(Exception):
+    """The algebra library failed; the answer was not judged."""
+
+
+def needs_library(text: str) -> bool:
+    """Return whether a normalised text holds a command that only the library reads."""
+    return "\\" in text and _COMMANDS.search(text) is not None
+
+
+def same_by_library(gold: str, answer: str) -> bool:
+    """Return whether math-verify finds two expressions equal.
+
+    Raises
+    ------
+    Unreadable
+        If one of them is no LaTeX to the library, or is too large to be handed to it.
+    LibraryError
+        If it fails in another way.
+    """
+    for text in (gold, answer):
+        if len(text) > LONGEST or _TOO_LARGE.search(text):
+            raise Unreadable("too large for the algebra library")
+    verify, convert = _library()
+    expressions = [_converted(convert, text) for text in (gold, answer)]
+    try:
+        return bool(verify(*expressions, timeout_seconds=None, raise_on_error=True))
+    except (
+        ArithmeticError,
+        AttributeError,
+        NotImplementedError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise LibraryError(f"{type(error).__name__} in math-verify: {error}"[:200]) from error
+
+
+def self_test() -> None:
+    """Check that the algebra library works, by what it must answer.
+
+    Raises
+    ------
+    InputError
+        Naming the package, if one is missing or reads a fraction wrongly.
+    """
+    for package in PACKAGES:
+        try:
+            version(package)
+        except PackageNotFoundError as error:
+            raise InputError(
+                f"the mathematics grader needs the package {package}; install it again"
+            ) from error
+    try:
+        from sympy import Rational
+
+        verify, convert = _library()
+        half = convert(r"\frac{1}{2}")
+        works = half == Rational(1, 2) and verify(half, convert(r"\frac{2}{4}"), timeout_seconds=None)
+    except ImportError as error:
+        raise InputError(
+            f"the mathematics grader cannot use latex2sympy2_extended ({error}); install it again"
+        ) from error
+    if not works:
+        raise InputError(
+            r"latex2sympy2_extended reads \frac{1}{2} as something else than 1/2; install latex2sympy2_extended and "
+            "antlr4-python3-runtime again"
+        )
+
+
+@cache
+def library_version() -> str:
+    """Return the versions of what decides a verdict, without importing any of it."""
+    return " ".join(
+        f"{package} {version(package)}"
+        for package in ("math-verify", "latex2sympy2_extended", "sympy", "mpmath")
+    )
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    import logging
+
+    from latex2sympy2_extended import latex2sympy
+    from math_verify import verify
+
+    # It warns once that its own time limit is off; ours is outside.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
+    return verify, latex2sympy
+
+
+def _converted(convert: Any, text: str) -> Any:
+    try:
+        return convert(text)
+    except (RecursionError, MemoryError):
+        raise
+    except Exception as error:
+        # The parser raises plain Exception for text that is no LaTeX to it.
+        raise Unreadable(f"latex2sympy2_extended: {type(error).__name__}") from error

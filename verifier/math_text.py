@@ -1,0 +1,125 @@
+r"""Spelling: one way to write each thing, before an answer is read as mathematics.
+
+Full-width characters, Chinese punctuation, Unicode signs, spacing, sizes, ``\text{}`` and friends are all reduced to
+plain LaTeX. What is removed here never changes a value; what has no fixed meaning is left for the parser to refuse.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SIGNS = {
+    "−": "-", "–": "-", "—": "-", "﹣": "-", "×": r"\times ", "✕": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ",
+    "∙": r"\cdot ", "÷": "/", "∕": "/", "⁄": "/", "√": r"\sqrt ", "∞": r"\infty ", "∪": r"\cup ",
+    "∩": r"\cap ", "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ", "≦": r"\le ", "≧": r"\ge ",
+    "≠": r"\ne ", "≈": r"\approx ", "±": r"\pm ", "∓": r"\mp ", "∅": r"\emptyset ", "∈": r"\in ",
+    "°": r"^\circ ", "′": "'", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}",
+    "ℂ": r"\mathbb{C}", "²": "^{2}", "³": "^{3}", "⁴": "^{4}", "⁵": "^{5}", "⁻¹": "^{-1}", "、": ",", "。": ".",
+    "⟨": r"\langle ", "⟩": r"\rangle ", "∣": "|", "∨": " or ", "∧": " and ", "½": r"\frac{1}{2}",
+    "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "π": r"\pi ",
+    "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ", "μ": r"\mu ",
+    "φ": r"\phi ", "ω": r"\omega ", "σ": r"\sigma ", "ρ": r"\rho ", "δ": r"\delta ", "∘": r"\circ ",
+    "\ufeff": "", "\u200b": "",
+}  # fmt: skip
+_SIGN = re.compile("|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True))))
+
+_COMMANDS = {
+    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "dbinom": r"\binom", "tbinom": r"\binom",
+    "leq": r"\le", "leqslant": r"\le", "leqq": r"\le", "geq": r"\ge", "geqslant": r"\ge", "geqq": r"\ge",
+    "neq": r"\ne", "lt": "<", "gt": ">", "lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]",
+    "lparen": "(", "rparen": ")", "lvert": "|", "rvert": "|", "vert": "|", "mid": "|", "Vert": "|",
+    "lVert": "|", "rVert": "|", "colon": ":", "div": "/", "degree": r"^\circ", "varnothing": r"\emptyset",
+    "approxeq": r"\approx", "simeq": r"\approx", "land": " and ", "lor": " or ", "ast": "*",
+    "bullet": r"\cdot", "centerdot": r"\cdot", "infin": r"\infty", "varphi": r"\phi",
+    "varepsilon": r"\epsilon", "vartheta": r"\theta", "overrightarrow": r"\vec", "setminus": r"\setminus",
+    "backslash": r"\setminus", "bigcup": r"\cup", "imath": "i", "iff": ",", "displaystyle": "",
+    "textstyle": "", "limits": "", "left": "", "right": "", "big": "", "Big": "", "bigg": "", "Bigg": "",
+    "bigl": "", "bigr": "", "Bigl": "", "Bigr": "", "biggl": "", "biggr": "", "rm": "", "bf": "", "it": "",
+    "hline": "", "langle": "(", "rangle": ")", "qquad": " ", "quad": " ", "thinspace": " ", "middle": "",
+    "mathstrut": "", "strut": "", "cdotp": r"\cdot",
+}  # fmt: skip
+# Two backslashes begin a new row; the letter after them is no command.
+_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)[ \t]*")
+_WRAPPER = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textsf|textnormal|mathrm|mathbf|mathit|mathsf|mathcal|mbox|operatorname\*?|bm|"
+    r"boldsymbol|emph|underline|hbox)\s*\{([^{}]*)\}"
+)
+_FUNCTION_WORD = re.compile(
+    r"(?<![\\A-Za-z])(sqrt|arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|ln|log|lg|exp|pi|infinity|inf)"
+    r"(?![A-Za-z])"
+)
+_THIN_THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!,?|\{,\}|,?\\[,;: ]|\\thinspace)\s*(?=\d{3}(?!\d))")
+_SEPARATED_COMMA = re.compile(r"\{\s*,\s*\}")
+_MIXED_PLAIN = re.compile(r"(?<![\d.])(\d+)\s+(\d+)\s*/\s*(\d+)(?![\d.])")
+_TIMES_LETTER = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d+(?:\s*\^|\s*[xX]\s*\d|\b))")
+_NUMBER_WORDS = dict(
+    zip(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split(),
+        map(str, range(17)),
+        strict=True,
+    )
+)
+_BASE_WORD = re.compile(rf"_\s*\{{\s*({'|'.join(_NUMBER_WORDS)})\s*\}}")
+_WRAPPED = re.compile(r"^\s*(?:\*\*|__|`)\s*|\s*(?:\*\*|__|`)\s*$")
+
+
+def normalise(text: str) -> str:
+    """Return the text in the one spelling that the parser reads; no space at its ends."""
+    if not text.isascii():
+        text = _SIGN.sub(lambda match: _SIGNS[match[0]], text)
+        text = unicodedata.normalize("NFKC", text)
+    if text.isdecimal():
+        return text
+    text = _WRAPPED.sub("", text)
+    # A dollar sign is money where it is escaped, or where it stands alone; else it only marks mathematics.
+    text = text.replace(r"\$", "").replace("$", "")
+    if "\\" in text or "{" in text or "~" in text:
+        text = _plain_latex(text)
+    text = re.sub(r"\s*\bpercent(?:age)?\b", "%", text)
+    text = re.sub(r"(?<!\\)%", r"\\%", text)
+    text = _FUNCTION_WORD.sub(lambda match: rf"\{_function(match[1])} ", text)
+    text = text.replace("**", "^").replace(">=", r"\ge ").replace("<=", r"\le ").replace("!=", r"\ne ")
+    text = _TIMES_LETTER.sub(r"\\times ", text)
+    text = _BASE_WORD.sub(lambda match: f"_{{{_NUMBER_WORDS[match[1]]}}}", text)
+    text = _MIXED_PLAIN.sub(r"\1\\frac{\2}{\3}", text)
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"(?:(?<!\.)\.|[,;:])$", "", text).strip()
+    return _NUMBER_WORDS.get(text.lower(), text)
+
+
+def compact(text: str) -> str:
+    """Return normalised text without spaces, for comparing spellings."""
+    return text.replace(" ", "")
+
+
+def _plain_latex(text: str) -> str:
+    if r"\begin" not in text:
+        text = re.sub(r"\\\\(?=[A-Za-z])", r"\\", text)  # escaped twice, as in JSON
+    text = _THIN_THOUSANDS.sub("", text)
+    text = _SEPARATED_COMMA.sub(",", text)
+    # Delimiters of mathematics, and spacing. Two backslashes are a new row and stay.
+    text = re.sub(r"(?<!\\)\\[()]", " ", text)
+    text = re.sub(r"(?<!\\)\\[\[\]](?!\d*pt)", " ", text)
+    text = re.sub(r"(?<!\\)\\!", "", text)
+    text = re.sub(r"(?<!\\)(?:\\[,;: ]|\\$)|~", " ", text)
+    text = re.sub(r"\\(?:left|right)\s*\.", "", text)
+    for _ in range(4):  # as deep as people nest them
+        unwrapped = _WRAPPER.sub(r" \1 ", text)
+        if unwrapped == text:
+            break
+        text = unwrapped
+    text = _COMMAND.sub(_command, text)
+    text = re.sub(r"\^\s*\{\s*\\circ\s*\}", r"^\\circ ", text)
+    return re.sub(r"\{\s*([A-Za-z]+)\s*\}(?=\s*\^\s*\\circ)", r"\1", text)
+
+
+def _command(match: re.Match[str]) -> str:
+    name = match[1]
+    if name is None:
+        return match[0]
+    return _COMMANDS.get(name, f"\\{name}") + " "
+
+
+def _function(name: str) -> str:
+    return "infty" if name in ("infinity", "inf") else name
