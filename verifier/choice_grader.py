@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from verifier.items import Item
@@ -27,6 +27,7 @@ VERSION = "1"
 _TAIL = 200_000
 _WINDOW = 240
 _MOST_CUES = 1_000
+_MARKUP = " *_`\"'“”‘’$.,;:!<>"
 
 # What may not touch a label. CJK characters may: "选B是因为".
 _LETTER = r"A-Za-z0-9_\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff"
@@ -105,6 +106,16 @@ class _Found:
     label: str | None
 
 
+@dataclass(frozen=True)
+class _Options:
+    """The options of an item: their labels, the labels by text (where no other has it), and how far to read for one."""
+
+    labels: str
+    exact: Mapping[str, str]
+    folded: Mapping[str, str]
+    window: int
+
+
 def extract_choice(text: str, labels: str, choices: Sequence[str]) -> str | None:
     """Return the label that a reply settles on in its last 200,000 characters, or None.
 
@@ -118,12 +129,12 @@ def extract_choice(text: str, labels: str, choices: Sequence[str]) -> str | None
     """
     # Full-width and circled letters and Chinese punctuation become plain ones.
     text = unicodedata.normalize("NFKC", text[-_TAIL:])
-    by_text = _by_text(labels, choices)
+    options = _options(labels, choices)
     found = (
-        _last(text, _CUE, _after_cue, labels, by_text)
-        or _last(text, _VERB, _after_verb, labels, by_text)
+        _last(text, _CUE, _after_cue, options)
+        or _last(text, _VERB, _after_verb, options)
         or _only(text, labels)
-        or _bare(text, labels, by_text)
+        or _bare(text, options)
     )
     return found.label if found else None
 
@@ -135,82 +146,94 @@ def grade_choice(item: Item, text: str) -> Verdict:
     return Verdict(outcome, label is not None and label == item.answer, label, GRADER, VERSION)
 
 
-def _by_text(labels: str, choices: Sequence[str]) -> Callable[[str], str | None]:
-    """Return a function from the text of an option to its label, or None where it is none or that of several."""
-    table: dict[str, str | None] = {}
-    for label, choice in zip(labels, choices):
-        key = _plain(unicodedata.normalize("NFKC", choice))
-        table[key] = None if key in table else label
-    table.pop("", None)
-    return lambda words: table.get(_plain(words))
+def _options(labels: str, choices: Sequence[str]) -> _Options:
+    texts = [" ".join(unicodedata.normalize("NFKC", choice).split()) for choice in choices]
+    return _Options(
+        labels,
+        exact=_unique(labels, [text.strip(_MARKUP) for text in texts]),
+        folded=_unique(labels, [_folded(text) for text in texts]),
+        window=_WINDOW + max(map(len, texts), default=0),
+    )
 
 
-def _plain(words: str) -> str:
-    """Return an option's text without what a repetition may change: case, spaces, markup and the full stop."""
-    return " ".join(words.split()).strip(" *_`\"'“”‘’$.,;:!<>").casefold()
+def _unique(labels: str, texts: Sequence[str]) -> dict[str, str]:
+    return {text: label for label, text in zip(labels, texts) if text and texts.count(text) == 1}
 
 
-def _after_cue(text: str, cue: re.Match[str]) -> tuple[int, int] | None:
+def _folded(words: str) -> str:
+    """Return words without what a repetition of an option may change: case, spaces, brackets, markup, full stop."""
+    return " ".join(words.split()).strip(_MARKUP + "()[]{}\\").casefold()
+
+
+def _option(words: str, options: _Options) -> str | None:
+    """Return the label of the one option whose text this is."""
+    exact = options.exact.get(" ".join(words.split()).strip(_MARKUP))
+    return exact or options.folded.get(_folded(words))
+
+
+def _after_cue(text: str, cue: re.Match[str], window: int) -> tuple[int, int] | None:
     """Return where the answer to a cue should begin and where it must end, or None if the cue leads to none."""
     start = cue.end()
     if cue["box"]:
-        return start, min(_closing(text, start), start + _WINDOW)
+        return start, _closing(text, start, start + window)
     if cue["chosen"]:
-        return start, start + _WINDOW
+        return start, start + window
     if _UNMEANT.search(text, max(0, cue.start() - 40), cue.start()):
         return None
     link = _LINK.match(text, start, start + _WINDOW)
     if link is None or _NEGATION.search(link[0]):
         return None
-    return link.end(), link.end() + _WINDOW
+    return link.end(), link.end() + window
 
 
-def _after_verb(_text: str, verb: re.Match[str]) -> tuple[int, int]:
-    return verb.end(), verb.end() + _WINDOW
+def _after_verb(_text: str, verb: re.Match[str], window: int) -> tuple[int, int]:
+    return verb.end(), verb.end() + window
 
 
-def _closing(text: str, start: int) -> int:
-    """Return where the brace opened before ``start`` is closed; the end of the window where it is not."""
+def _closing(text: str, start: int, end: int) -> int:
+    """Return where the brace opened before ``start`` is closed; ``end`` where it is not."""
     depth = 1
-    for place in range(start, min(len(text), start + _WINDOW)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for brace in re.finditer(r"[{}]", text[start:end]):
+        depth += 1 if brace[0] == "{" else -1
         if not depth:
-            return place
-    return start + _WINDOW
+            return start + brace.start()
+    return end
 
 
 def _last(
     text: str,
     cues: re.Pattern[str],
-    place: Callable[[str, re.Match[str]], tuple[int, int] | None],
-    labels: str,
-    by_text: Callable[[str], str | None],
+    place: Callable[[str, re.Match[str], int], tuple[int, int] | None],
+    options: _Options,
 ) -> _Found | None:
     """Return what the last cue says that says anything."""
     for cue in reversed(deque(cues.finditer(text), _MOST_CUES)):
-        if (span := place(text, cue)) and (found := _at(text[span[0] : span[1]], labels, by_text)):
+        span = place(text, cue, options.window)
+        if span and (found := _at(text[span[0] : span[1]], options)):
             return found
     return None
 
 
-def _at(content: str, labels: str, by_text: Callable[[str], str | None]) -> _Found | None:
+def _at(content: str, options: _Options) -> _Found | None:
     """Return what the text after a cue says, or None where it says neither a label nor that there is none."""
     begin = _FILLER.match(content)
     assert begin
     rest = content[begin.end() :]
-    line = rest.partition("\n")[0].rstrip(" })]*_$\\")
-    if len(_plain(line)) > 1:
-        # "Ulysses", "Ulysses. It was ...", "Ulysses (B)".
-        for words in (line, re.split(r"[.!?](?:\s|$)", line, maxsplit=1)[0], line.rpartition("(")[0]):
-            if option := by_text(words):
+    line = rest.partition("\n")[0]
+    if len(_folded(line)) > 1:
+        # "(0, 1)", "Ulysses", "Ulysses}", "Ulysses. It was ...", "Ulysses (B)".
+        whole = content.strip().partition("\n")[0]
+        sentence = re.split(r"[.!?](?:\s|$)", line, maxsplit=1)[0]
+        for words in (whole, line, line.rstrip(" }$"), sentence, line.rpartition("(")[0]):
+            if option := _option(words, options):
                 return _Found(option)
-    if label := _label(rest, labels):
+    if label := _label(rest, options.labels):
         another = _AND_ANOTHER.match(rest, 1)
-        several = another and another["label"].upper() in labels and another["label"].upper() != label
+        several = another and another["label"].upper() in options.labels and another["label"].upper() != label
         return _Found(None if several else label)
     if _REFUSAL.match(rest):
         return _Found(None)
-    option = by_text(line)
+    option = _option(line, options)
     return _Found(option) if option else None
 
 
@@ -238,7 +261,7 @@ def _only(text: str, labels: str) -> _Found | None:
     return None
 
 
-def _bare(text: str, labels: str, by_text: Callable[[str], str | None]) -> _Found | None:
+def _bare(text: str, options: _Options) -> _Found | None:
     """Read a reply, or its last or first line, that is a label, an option with its label, or an option's text."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
@@ -246,12 +269,12 @@ def _bare(text: str, labels: str, by_text: Callable[[str], str | None]) -> _Foun
     labelled = [
         match["label"].upper()
         for line in lines
-        if (match := _LABELLED_LINE.match(line)) and match["label"].upper() in labels
+        if (match := _LABELLED_LINE.match(line)) and match["label"].upper() in options.labels
     ]
     for line in (lines[-1], lines[0]):
         match = _LABELLED_LINE.match(line)
         # A reply that repeats the list of options has a label on many lines and chooses none of them.
-        if match and match["label"].upper() in labels and len(set(labelled)) == 1:
+        if match and match["label"].upper() in options.labels and len(set(labelled)) == 1:
             return _Found(match["label"].upper())
-    option = by_text(lines[-1])
+    option = _option(lines[-1], options)
     return _Found(option) if option else None

@@ -257,7 +257,7 @@ def _kill(worker: _Worker) -> None:
     """Kill a worker and whatever it started; it leads a session of its own."""
     if worker.process.poll() is not None:
         return
-    with contextlib.suppress(ProcessLookupError):  # it has just ended
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has just ended
         os.killpg(worker.process.pid, signal.SIGKILL)
 
 

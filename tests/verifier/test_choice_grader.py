@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.choice_grader import extract_choice, grade_choice
 from verifier.items import LABELS, Item
+from verifier.source_formats import read_items_of
+from verifier.sources import read_sources
 
 TEN = tuple(f"option number {number}" for number in range(10))
 FOUR = ("gene", "Ulysses", "3.5 km", "None of the above")
@@ -163,8 +168,22 @@ def test_a_refusal_after_the_last_cue_takes_an_earlier_choice_back() -> None:
 
 
 def test_the_text_of_two_options_is_no_choice() -> None:
-    assert extract_choice("ANSWER: same", "ABC", ("same", "Same.", "other")) is None
-    assert extract_choice("ANSWER: other", "ABC", ("same", "Same.", "other")) == "C"
+    choices = ("same", "Same.", "other", "other")
+    assert extract_choice("ANSWER: SAME", "ABCD", choices) is None
+    assert extract_choice("ANSWER: same", "ABCD", choices) == "A"
+    assert extract_choice("ANSWER: other", "ABCD", choices) is None
+
+
+def test_options_that_differ_in_case_or_brackets_alone_are_told_apart() -> None:
+    choices = ("Bb bb", "bb Bb", "Bb Bb", "(0, 1)", "[0, 1]", "x (see above)")
+    for label, choice in zip("ABCDEF", choices):
+        for form in ("ANSWER: {}", "The answer is {}.", "**Answer:** {}", "{}"):
+            assert extract_choice(form.format(choice), "ABCDEF", choices) == label
+
+
+def test_an_option_longer_than_a_paragraph_is_recognised() -> None:
+    choices = ("water " * 200, "salt " * 200)
+    assert extract_choice(f"The answer is {choices[1]}", "AB", choices) == "B"
 
 
 @pytest.mark.parametrize("number", [2, 4, 5, 10, 26])
@@ -215,6 +234,49 @@ def test_a_last_line_in_the_form_that_is_asked_for_decides(before: str, label: s
 def test_a_megabyte_of_anything_is_read(unit: str) -> None:
     assert extract_choice(unit * (1_000_000 // len(unit)) + "\n\nANSWER: C", "ABCD", FOUR) == "C"
     extract_choice(unit * (1_000_000 // len(unit)), "ABCD", FOUR)
+
+
+FORMS_OF_AN_ITEM = (
+    "ANSWER: {label}",
+    "ANSWER: {label}) {choice}",
+    "The answer is ({label}) {choice}.",
+    "So the answer is: {choice}",
+    "The answer is **{choice}**",
+    r"\boxed{{\text{{{choice}}}}}",
+    "Option {label} is correct: {choice}",
+    "I choose {label}: {choice}",
+    "**{label}) {choice}**",
+    "{label}. {choice}",
+    "{choice}",
+    "{label}",
+)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "files"),
+    [
+        ("mmlu_bio", ["mmlu_biology.jsonl"]),
+        (
+            "bbh_3obj",
+            [
+                "bbh_logical_deduction_three_objects.jsonl",
+                "bbh_tracking_shuffled_objects_three_objects.jsonl",
+            ],
+        ),
+    ],
+)
+def test_every_option_of_every_published_item_is_told_from_the_others(
+    benchmark: str, files: list[str]
+) -> None:
+    if not (folder := os.environ.get("BENCHFILL_ITEMS")):
+        pytest.skip("BENCHFILL_ITEMS is not set: the folder of published items")
+    items = read_items_of(read_sources()[benchmark], [Path(folder) / name for name in files])
+    for item in items:
+        for label, choice in zip(item.labels, item.choices):
+            for form in FORMS_OF_AN_ITEM:
+                reply = form.format(label=label, choice=choice)
+                assert extract_choice(reply, item.labels, item.choices) == label, (item.id, reply)
+            assert grade_choice(item, f"ANSWER: {label}").correct is (label == item.answer)
 
 
 def test_verdicts_name_the_grader_and_tell_no_answer_from_a_wrong_one() -> None:

@@ -153,6 +153,16 @@ def test_memory_is_limited_and_running_out_of_it_is_not_a_wrong_answer(before: s
         assert pool.grade(CHOICE, LONG).correct is True
 
 
+def test_a_worker_whose_graders_keep_memory_is_replaced_in_time(before: set[int]) -> None:
+    """Each answer finds most of its limit free, however many there were before it."""
+    seen: set[int] = set()
+    with GraderPool(["choice"], workers=1, memory_mb=8) as pool:
+        for times in (1, 1_000, 100_000, 1, 100_000, 1):
+            assert pool.grade(CHOICE, "It is long.\n" * times + "ANSWER: B").correct is True
+            seen |= workers_of(os.getpid()) - before
+    assert len(seen) >= 2
+
+
 def test_an_exception_in_a_grader_is_told_and_is_not_a_wrong_answer() -> None:
     broken = Item("c", "?", "Z", "choice", ("one", "two"))
     with GraderPool(["choice"], workers=1) as pool:
