@@ -42,10 +42,13 @@ _CUE = re.compile(
 # Words, at most six, and then what leads to the answer: "answer to this question should therefore be", "答案是".
 _LINK = re.compile(
     r"[\"'`*_)\s]{0,8}(?:(?:(?![.?!:=])[^\s.?!:=]{1,20}[ \t]+){0,6}?"
-    r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])|[^\s:=.?!>]{0,3}[:=>]|[ \t][-–—][ \t]|[^\s:=.?!>]{0,6}?[是为為は])"
+    r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])|[^\w\s:=.?!>]{0,3}[:=>]|[ \t][-–—][ \t]"
+    r"|[^\s:=.?!>A-Za-z]{0,6}?[是为為は])"
     r"[\s:]*",
     re.IGNORECASE,
 )
+# "Option A: gene" and "answer A is short" speak of an option and do not choose it; "the answer I give is" may.
+_NAMES_ONE = re.compile(r"[\s*(\[]{0,4}[A-HJ-Z][)\]*]{0,3}(?:\s|:|是)")
 _NEGATION = re.compile(r"\b(?:not|never|isn't|isn’t|nicht|wrong|incorrect)\b", re.IGNORECASE)
 _UNMEANT = re.compile(
     r"(?:\b(?:if|whether|unless|suppose|were|wrong|incorrect|falsche|another|other)\s+)(?:that\s+)?(?:the\s+)?"
@@ -178,7 +181,7 @@ def _after_cue(text: str, cue: re.Match[str], window: int) -> tuple[int, int] | 
         return start, _closing(text, start, start + window)
     if cue["chosen"]:
         return start, start + window
-    if _UNMEANT.search(text, max(0, cue.start() - 40), cue.start()):
+    if _NAMES_ONE.match(text, start) or _UNMEANT.search(text, max(0, cue.start() - 40), cue.start()):
         return None
     link = _LINK.match(text, start, start + _WINDOW)
     if link is None or _NEGATION.search(link[0]):

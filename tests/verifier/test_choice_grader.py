@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifier.choice_grader import extract_choice, grade_choice
@@ -71,6 +71,10 @@ FORMS = [
     ("The answer is B; if the answer is A, the sum is odd.", "B"),
     ("Answer: B\n\nThe wrong answer is C.", "B"),
     ("Final answer: b", "B"),
+    ("The answer is B. Option A: gene. Option C: 3.5 km.", "B"),
+    ("Option A is gene.\nChoice C is 3.5 km\n\nSo the answer I give is B", "B"),
+    ("答案是B。选项A是gene", "B"),
+    ("ANSWER B: Ulysses", "B"),
     # other languages and scripts
     ("Die richtige Antwort ist B.", "B"),
     ("La réponse est B.", "B"),
@@ -139,6 +143,8 @@ NO_CHOICE = [
     "A) gene\nB) Ulysses\nC) 3.5 km\nD) None of the above",
     "Answer: None",
     "Option A is short. Option B is long.",
+    "Option A: gene\nOption B: Ulysses\nOption C: 3.5 km\n\nHm.",
+    "Answer A is gene, answer B is Ulysses",
     "答案：无法确定",
     r"\boxed{",
     r"\boxed{}",
@@ -205,6 +211,7 @@ def test_every_label_of_every_number_of_options(number: int) -> None:
             assert extract_choice(f"ANSWER: {choice}", labels, choices) == labels[place]
 
 
+@settings(deadline=None)
 @given(
     st.text(alphabet=st.sampled_from("ABI ab.:,*(){}\\\n答案选是") | st.characters(), max_size=80),
     st.sampled_from("ABCD"),
