@@ -21,10 +21,10 @@ from scipy.special import logsumexp
 
 from irt.arrays import FloatArray
 from irt.quadrature import Grid, grid_between, grid_for
-from verifier.ability_posterior import Abilities, log_probabilities, normal_nodes
+from verifier.ability_posterior import Abilities, log_probabilities
 
-# Exact to 1e-4 for 100 trials at an ability known to ± 0.5.
-_HERMITE_NODES = 15
+# In sds of an ability: room for answers that contradict it, such as 100 of 100 right where others say 30 to be likely.
+_ABILITY_REACH = 10.0
 # Of the width of the narrowest posterior: with a density that is linear between nodes, a probability is right to 2e-4.
 _SPACING = 0.1
 
@@ -116,10 +116,14 @@ def _log_likelihood(
 
     A verifier's answers are one of few pairs (k, n): its integrals are made once a pair and looked up for each row.
     """
-    x, weights = normal_nodes(_HERMITE_NODES)
-    theta = abilities.mean + abilities.sd_on_scale * x[:, None]  # (nodes of θ, M)
+    sd = abilities.sd_on_scale
+    # As fine as the answers of one verifier can make its ability known, see grid_for.
+    grid = grid_between(
+        -_ABILITY_REACH, _ABILITY_REACH, 1 / np.sqrt(1 + trials.max(initial=0) * sd.max() ** 2 / 4)
+    )
+    theta = abilities.mean + sd * grid.nodes[:, None]  # (nodes of θ, M)
     log_right, log_wrong = log_probabilities(theta[..., None] - nodes, guessing)
-    log_weights = np.log(weights)[:, None]
+    log_weights = grid.log_weights[:, None]
     total = np.zeros((len(correct), len(nodes)))
     for verifier in range(len(abilities.mean)):
         pairs, pair_of_row = np.unique(
