@@ -25,7 +25,7 @@ from irt.io import InputError
 MAX_ATTEMPTS = 8
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-PREFLIGHT_SECONDS = 30.0
+PREFLIGHT_SECONDS = 10.0
 RETRIED_STATUSES = frozenset({408, 409, 429})  # and all from 500
 SHOWN_CHARACTERS = 500
 
@@ -114,7 +114,7 @@ async def complete(
 async def served_models(session: aiohttp.ClientSession, endpoint: Endpoint) -> dict[str, int | None] | None:
     """Return the models that a server has, with their context length where it tells; None if it has no such list.
 
-    A server that is still starting is given half a minute.
+    A server that is still starting is given ten seconds.
 
     Raises
     ------
