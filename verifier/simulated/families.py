@@ -13,15 +13,21 @@ from verifier.simulated.families_algebra import ALGEBRA_FAMILIES
 from verifier.simulated.families_choice import CHOICE_FAMILIES
 from verifier.simulated.families_numbers import NUMBER_FAMILIES
 from verifier.simulated.families_writing import WRITING_FAMILIES
-from verifier.simulated.problem import Family, Problem, find_in_family, generator, make_problem
+from verifier.simulated.problem import (
+    HIGHEST,
+    LOWEST,
+    Family,
+    Problem,
+    find_in_family,
+    generator,
+    make_problem,
+)
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (*NUMBER_FAMILIES, *ALGEBRA_FAMILIES, *CHOICE_FAMILIES, *WRITING_FAMILIES)
 }
-# The spread of difficulties that are not asked for, and the range that every family covers.
-DIFFICULTY_SD = 1.2
-LOWEST, HIGHEST = -3.5, 3.5
+DIFFICULTY_SD = 1.2  # of the difficulties that are not asked for
 
 EXAMINEE_THETAS = (-1.8, -1.4, -1.05, -0.7, -0.35, 0.0, 0.3, 0.65, 1.0, 1.4, 1.8, 2.2)
 ABILITIES: dict[str, float] = {
@@ -139,7 +145,7 @@ def make_items(
     Raises
     ------
     InputError
-        For a family that does not exist, or not ``count`` difficulties.
+        For a family that does not exist, or not ``count`` difficulties in range.
     """
     names = list(FAMILIES) if families is None else list(families)
     if unknown := [name for name in names if name not in FAMILIES] or ([] if names else ["(none)"]):
@@ -149,6 +155,8 @@ def make_items(
         difficulties = [min(max(rng.gauss(0, DIFFICULTY_SD), LOWEST), HIGHEST) for _ in range(count)]
     if len(difficulties) != count:
         raise InputError(f"{count} items need {count} difficulties, found {len(difficulties)}")
+    if outside := [value for value in difficulties if not LOWEST <= value <= HIGHEST]:
+        raise InputError(f"a difficulty must be from {LOWEST} to {HIGHEST}, found {outside[0]}")
     items: dict[str, Item] = {}
     for number, difficulty in enumerate(difficulties, 1):
         family = FAMILIES[names[(number - 1) % len(names)]]

@@ -98,7 +98,7 @@ def _read_chain(match: re.Match[str]) -> Reading | None:
 
 
 # Powers modulo a number ----------------------------------------------------------------------------------------
-# level = -4.9 + 0.9 log10(exponent) + 1.6 log10(modulus) + 0.4 log10(base)
+# level = -5.2 + 0.9 log10(exponent) + 1.6 log10(modulus) + 0.4 log10(base)
 
 POWERS = (
     "What is the remainder when $<base>^{<exponent>}$ is divided by $<modulus>$?",
@@ -112,8 +112,8 @@ def _draw_power(level: float, rng: random.Random) -> str:
     while True:
         base = round(10 ** rng.uniform(0.3, 2.9))
         modulus = round(10 ** rng.uniform(0.48, 3.2))
-        log10 = (level + 4.9 - 1.6 * math.log10(modulus) - 0.4 * math.log10(base)) / 0.9
-        if 0.3 <= log10 <= 6 and base % modulus > 1:
+        log10 = (level + 5.2 - 1.6 * math.log10(modulus) - 0.4 * math.log10(base)) / 0.9
+        if 0.25 <= log10 <= 6 and base % modulus > 1:
             exponent = round(10**log10)
             return render(rng.choice(POWERS), base=base, exponent=exponent, modulus=modulus)
 
@@ -123,7 +123,7 @@ def _read_power(match: re.Match[str]) -> Reading | None:
     if modulus < 2 or base < 2 or exponent < 1:
         return None
     value = pow(base, exponent, modulus)
-    level = -4.9 + 0.9 * math.log10(exponent) + 1.6 * math.log10(modulus) + 0.4 * math.log10(base)
+    level = -5.2 + 0.9 * math.log10(exponent) + 1.6 * math.log10(modulus) + 0.4 * math.log10(base)
     mistakes = [pow(base, exponent + step, modulus) for step in (-1, 1, 2)] + [base * exponent % modulus]
     working = (
         rf"{base} \equiv {base % modulus} \pmod{{{modulus}}}",
@@ -204,20 +204,22 @@ RECURRENCES = (
     r"$n \geq 3$. Find $a_{<n>}$.",
     r"Define $a_1 = <first>$, $a_2 = <second>$, and for $n \geq 3$ let $a_n = <p>a_{n-1} <sign> <q>a_{n-2} + <r>$. "
     r"What is $a_{<n>}$?",
+    r"Numbers are written in a row, $a_1 = <first>$ and $a_2 = <second>$ before all others. From the third on, "
+    r"$a_n = <p>a_{n-1} <sign> <q>a_{n-2} + <r>$. Which number is $a_{<n>}$?",
 )
 
 
 def _draw_sequence(level: float, rng: random.Random) -> str:
     while True:
         n = rng.randint(3, 18)
-        p, q = rng.randint(2, 9), rng.randint(2, 9)
+        p, q = rng.randint(2, 15), rng.randint(2, 15)
         log10 = (level + 4.9 - 0.45 * (n - 2) - 0.6 * math.log10(p * q)) / 0.4
         if 0.3 <= log10 <= 3 or (n == 18 and log10 > 3) or (n == 3 and log10 < 0.3):
             break
     larger = round(10 ** min(max(log10, 0.3), 3))
     smaller = rng.randint(1, larger)
     first, second = rng.sample((larger, smaller), 2)
-    values = {"first": first, "second": second, "p": p, "q": q, "r": rng.randint(1, 30), "n": n}
+    values = {"first": first, "second": second, "p": p, "q": q, "r": rng.randint(1, 99), "n": n}
     return render(rng.choice(RECURRENCES), sign=rng.choice("+-"), **values)
 
 

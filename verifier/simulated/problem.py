@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 JITTER = 0.3
+LOWEST, HIGHEST = -3.5, 3.5  # the difficulties that every family has
 TOLERANCE = 0.04
 TRIES = 600
 
@@ -110,7 +111,12 @@ def find_in_family(family: Family, text: str) -> Problem | None:
 
 
 def make_problem(family: Family, difficulty: float, rng: random.Random) -> Problem:
-    """Draw questions until one is within TOLERANCE of the difficulty; return the nearest of TRIES otherwise."""
+    """Draw questions until one is within TOLERANCE of the difficulty; return the nearest of TRIES otherwise.
+
+    The difficulty must be from LOWEST to HIGHEST: no family has questions for levels far outside.
+    """
+    if not LOWEST <= difficulty <= HIGHEST:
+        raise ValueError(f"difficulty {difficulty} is not from {LOWEST} to {HIGHEST}")
     nearest: Problem | None = None
     for _ in range(TRIES):
         question = family.draw(difficulty + rng.uniform(-JITTER, JITTER), rng)

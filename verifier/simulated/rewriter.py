@@ -33,8 +33,8 @@ from irt.io import InputError
 from verifier.items import as_fields
 from verifier.simulated.examinees import Answer
 from verifier.simulated.examinees import answer as solve
-from verifier.simulated.families import HIGHEST, LOWEST, REWRITER, as_item, difficulty_at, find_all
-from verifier.simulated.problem import Problem, find_in_family, generator, make_problem
+from verifier.simulated.families import REWRITER, as_item, difficulty_at, find_all
+from verifier.simulated.problem import HIGHEST, LOWEST, Problem, find_in_family, generator, make_problem
 
 PERCENT = r"(\d+(?:\.\d+)?)\s*\\?%"
 FEEDBACK = re.compile(rf"(?:aimed|target)[^%\n]*?{PERCENT}[^\n]*?(?:measured|landed)[^%\n]*?{PERCENT}", re.I)
