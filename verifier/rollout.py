@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -132,34 +131,33 @@ async def _ask_everywhere(
     update: Update,
 ) -> dict[str, str]:
     """Ask the servers that are there, and meanwhile those that are started here, wave by wave."""
-    counts = {"there": 0, "here": 0}
+    answers: dict[str, int] = {}
 
-    def counted(where: str, before: int = 0) -> Update:
-        def count(answers: int) -> None:
-            counts[where] = before + answers
-            update(sum(counts.values()))
+    async def ask_part(name: str, part: Sequence[Job]) -> dict[str, str]:
+        def count(so_far: int) -> None:
+            answers[name] = so_far
+            update(sum(answers.values()))
 
-        return count
+        return await ask_and_grade(part, panel, append, pool, count)
+
+    async def serve_and_ask(verifier: Verifier, gpus: Sequence[int]) -> dict[str, str]:
+        log = out / "logs" / f"{verifier.name.replace('/', '_')}.log"
+        try:
+            async with served(verifier, gpus, log) as ready:
+                part = [replace(job, verifier=ready) for job in jobs if job.verifier == verifier]
+                return await ask_part(verifier.name, part)
+        except ServerFailed as error:
+            return {verifier.name: str(error)}
 
     async def in_waves() -> dict[str, str]:
         stopped: dict[str, str] = {}
         for wave in planned:
-            async with contextlib.AsyncExitStack() as servers:
-                up: dict[str, Verifier] = {}
-                for verifier, gpus in wave:
-                    log = out / "logs" / f"{verifier.name.replace('/', '_')}.log"
-                    try:
-                        up[verifier.name] = await servers.enter_async_context(served(verifier, gpus, log))
-                    except ServerFailed as error:
-                        stopped[verifier.name] = str(error)
-                its_jobs = [
-                    replace(job, verifier=up[job.verifier.name]) for job in jobs if job.verifier.name in up
-                ]
-                stopped |= await ask_and_grade(its_jobs, panel, append, pool, counted("here", counts["here"]))
+            for one in await asyncio.gather(*(serve_and_ask(verifier, gpus) for verifier, gpus in wave)):
+                stopped |= one
         return stopped
 
     there = [job for job in jobs if job.verifier.base_url is not None]
-    results = await asyncio.gather(ask_and_grade(there, panel, append, pool, counted("there")), in_waves())
+    results = await asyncio.gather(ask_part("there", there), in_waves())
     return results[0] | results[1]
 
 

@@ -72,9 +72,8 @@ def free_gpus() -> list[int]:
         raise InputError(
             f"nvidia-smi: {error}; verifiers without a base_url need GPUs on this machine"
         ) from error
-    used = dict(
-        tuple(int(cell) for cell in line.split(",")) for line in answer.stdout.splitlines() if line.strip()
-    )
+    rows = [line.split(",") for line in answer.stdout.splitlines() if line.strip()]
+    used = {int(index): int(megabytes) for index, megabytes in rows}
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     allowed = list(used) if visible is None else [int(index) for index in visible.split(",") if index.strip()]
     return [index for index in allowed if used.get(index, FREE_MEGABYTES) < FREE_MEGABYTES]
