@@ -13,7 +13,7 @@ The rules that are not plain mathematics:
 - A decimal is exact, unless the other side is no finite decimal: then it may be that value rounded or cut, to four
   significant digits or more. 0.3333 is 1/3, and 0.33 is not.
 - Units are converted if both sides have one, and ignored if one has none. Money signs and nouns are ignored.
-- ``1,356`` is one number; where that does not match, it is the list 1, 356.
+- ``1,356`` is one number; where that does not match, it is the list 1, 356. ``1,000`` is a number only.
 - A key that is one letter is a choice: ``(B)``, ``B. text`` and ``B`` are equal.
 - A key that cannot be read is equal only to its own spelling; an answer that cannot be read is equal to none but that.
 """
@@ -40,7 +40,8 @@ from verifier.math_value import same_value
 
 _CHOICE_KEY = re.compile(r"\(?([A-Z])\)?")
 _CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)?(?:\(([A-Z])\)|([A-Z])(?=[.):]|$))", re.IGNORECASE)
-_THOUSANDS_ONLY = re.compile(r"\d{1,3}(?:,\d{3})+")
+# 1,000 is no list: nobody writes the number 000.
+_THOUSANDS_OR_LIST = re.compile(r"\d{1,3}(?:,[1-9]\d{2})+")
 
 
 def equal(*, gold: str, answer: str) -> bool:
@@ -84,7 +85,7 @@ def equal(*, gold: str, answer: str) -> bool:
 
 def _readings(text: str) -> list[str]:
     r"""Return the ways to read a text: 1,356 as a number, then as a list; x \approx y as each of the two."""
-    if _THOUSANDS_ONLY.fullmatch(text):
+    if _THOUSANDS_OR_LIST.fullmatch(text):
         return [text, text.replace(",", ", ")]
     if r"\approx" in text:
         return [part for part in (part.strip() for part in text.split(r"\approx")) if part]

@@ -18,16 +18,19 @@ import re
 
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_UNBRACED = re.compile(r"[^\S\n]*([^\s${}][^\s$]*)")
+_UNBRACED = re.compile(r"[^\S\n]*(?!\\(?:boxed|fbox))([^\s${}][^\s$]*)")
+# Spaces are bounded: unbounded ones beside each other cost the square of a text's length.
 _CUE = re.compile(
-    r"(?:final\s+answer|correct\s+answer|answer|答案)(?:\s+to\s+(?:the|this)\s+(?:question|problem))?\s*"
-    r"(?:\*\*|__)?\s*(?:\bis\b|应?[是为]|[:：=])\s*(?:[:：]\s*)?(?:\*\*|__)?",
+    r"(?:final\s|correct\s)?(?:answer|答案)(?:\s(?:to|for)\s(?:the|this)\s(?:question|problem))?"
+    r"[ \t]{0,4}(?:\*\*|__)?[ \t]{0,4}(?:\bis\b|应?[是为]|[:：=])[ \t]{0,4}(?:[:：][ \t]{0,4})?(?:\*\*|__)?",
     re.IGNORECASE,
 )
 # A full stop inside a number or between letters (a.m.) does not end a sentence.
 _SENTENCE_END = re.compile(
     r"[.!?](?=\s|\*|$)(?<![ap]\.m\.)|。|\s(?:because|since|as|which)\b|[,，]\s*(?:because|since|因为)"
 )
+# A line of these alone opens the display on the next.
+_NO_CONTENT = re.compile(r"\\[\[\]()]|[\s*_$:：]")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 
 LONGEST_BARE = 100
@@ -45,10 +48,8 @@ def extract_math(text: str) -> str | None:
     boxes = _boxes(text)
     if boxes:
         return next((box for box in reversed(boxes) if box != ""), None) if boxes[-1] is not None else None
-    cued = _after_cue(text)
-    if cued is not None:
-        return cued
-    return _bare(text)
+    cues = list(_CUE.finditer(text))
+    return _after_cue(text[cues[-1].end() :]) if cues else _bare(text)
 
 
 def _boxes(text: str) -> list[str | None]:
@@ -68,9 +69,16 @@ def _boxes(text: str) -> list[str | None]:
             boxes.append(None if end is None else _unwrapped(text[start + 1 : end]))
             position = start + 1 if end is None else end + 1
         elif unbraced := _UNBRACED.match(text, position):
-            boxes.append(re.sub(r"(?:\\[\])]|[.,;:!，。；])+$", "", unbraced[1]))
+            boxes.append(_without_closing(unbraced[1]))
             position = unbraced.end()
     return boxes
+
+
+def _without_closing(word: str) -> str:
+    """Return the word after a box without the punctuation and the end of the formula that follow it."""
+    while (shorter := word.rstrip(".,;:!，。；").removesuffix("\\)").removesuffix("\\]")) != word:
+        word = shorter
+    return word
 
 
 def _closing_braces(text: str) -> dict[int, int]:
@@ -94,11 +102,8 @@ def _unwrapped(content: str) -> str:
 
 
 def _after_cue(text: str) -> str | None:
-    cues = list(_CUE.finditer(text))
-    if not cues:
-        return None
-    for line in text[cues[-1].end() :].split("\n", 20)[:20]:
-        if line.strip(" \t\r*_$"):
+    for line in text.split("\n", 20)[:20]:
+        if _NO_CONTENT.sub("", line):
             end = _SENTENCE_END.search(line)
             return _undecorated(line[: end.start()] if end else line) or None
     return None

@@ -66,7 +66,7 @@ class Builder:
 Form = Leaf | Words | Clock | Group | Chain | Builder
 
 DEEPEST = 12
-MOST_ITEMS = 200
+MOST_ITEMS = 100
 INFINITY = Leaf(r"\infty")
 MINUS_INFINITY = Leaf(r"-\infty")
 

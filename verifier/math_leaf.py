@@ -100,8 +100,11 @@ def _rounded(decimal: str, exact: str, decimal_node: Node, exact_node: Node) -> 
     elif _finite_decimal(value):
         return False
     shown = exact_value(decimal_node)
+    if value is None or shown is None:
+        return False
     unit = Fraction(1, 10 ** len(decimal.split(".")[1]))
-    return value is not None and shown is not None and abs(value - shown) < unit
+    cut = value * shown > 0 and 0 <= abs(value) - abs(shown) < unit
+    return cut or abs(value - shown) <= unit / 2
 
 
 def _finite_decimal(value: Fraction) -> bool:

@@ -82,8 +82,15 @@ def self_test() -> None:
         from sympy import Rational
 
         verify, convert = _library()
-        half = convert(r"\frac{1}{2}")
-        works = half == Rational(1, 2) and verify(half, convert(r"\frac{2}{4}"), timeout_seconds=None)
+        half = _converted(convert, r"\frac{1}{2}")
+        works = half == Rational(1, 2) and verify(
+            half, _converted(convert, r"\frac{2}{4}"), timeout_seconds=None
+        )
+    except Unreadable as error:
+        raise InputError(
+            r"latex2sympy2_extended cannot read \frac{1}{2}; install latex2sympy2_extended and "
+            "antlr4-python3-runtime again"
+        ) from error
     except ImportError as error:
         raise InputError(
             f"the mathematics grader cannot use latex2sympy2_extended ({error}); install it again"

@@ -60,10 +60,10 @@ _CHANGES = frozenset(
     "undefined minus negative hundred thousand million billion dozen half third quarter squared cubed times plus over "
     "under above below within outside without unless if when only neither cannot root power base and or to".split()
 )
-_CHANGES_CHINESE = "不 非 无 没 至少 至多 大于 小于 超过 负 百 千 万 亿 半".split()
+_CHANGES_CHINESE = "不 非 无 没 至少 至多 大于 小于 超过 以上 以下 以内 多于 少于 负 百 千 万 亿 半".split()
 _WORD = r"(?:[A-Za-z][a-z]{2,}|[A-Z]{3,}|is|of|an|in|at|on|by|it|be|we|[\u4e00-\u9fff]+)"
 _LEADING_WORDS = re.compile(rf"^(?:(?:{_WORD}|a|A)(?:[,:]?\s+|[,:]|(?=[-\d(\\\[]))|\s+)+")
-_TRAILING_WORDS = re.compile(rf"(?:[\s-]*(?<![A-Za-z\\])(?:{_WORD}|a)[.,]?)+$")
+_TRAILING_WORDS = re.compile(rf"(?:[\s-]*(?<![A-Za-z\\\u4e00-\u9fff])(?:{_WORD}|a)[.,]?)+$")
 
 
 @dataclass(frozen=True)

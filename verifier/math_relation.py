@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifier.math_expr import Node, parse
+from verifier.math_expr import Node, Unreadable, parse
 from verifier.math_form import INFINITY, MINUS_INFINITY, Builder, Chain, Form, Group, Leaf
 from verifier.math_leaf import same_leaf
 from verifier.math_text import compact, normalise
@@ -17,6 +17,7 @@ _NAME = re.compile(
 )
 FEWEST_DIGITS = 4
 
+_FUNCTION_OF_X = re.compile(r"[fgh]\(x\)")
 _FLIPPED = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", "=": "=", r"\ne": r"\ne"}
 _REALS = Leaf(normalise(r"\mathbb{R}"))
 
@@ -40,14 +41,17 @@ def value_of(chain: Chain) -> Form | None:
     first, last = chain.operands[0], chain.operands[-1]
     if is_name(last) and not is_name(first) and len(chain.operands) == 2:
         first, last = last, first  # 5 = x
-    if (
-        isinstance(first, Leaf)
-        and isinstance(last, Leaf)
-        and not re.search(r"[A-Za-z]", re.sub(r"\\[a-z]+", "", first.text))
-    ):
+    if isinstance(first, Leaf) and isinstance(last, Leaf) and _is_number(first.text):
         # 2 + 3 = 5 must be true itself.
         return last if same_leaf(first.text, last.text) else None
     return last
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not letters(parse(text))
+    except Unreadable:
+        return False
 
 
 def shortened(chain: Chain) -> Chain:
@@ -71,6 +75,7 @@ def same_relation(gold: Chain, answer: Chain) -> bool:
     Unreadable
         If a side is no expression, or too large to compute.
     """
+    gold, answer = _named_like(gold, answer), _named_like(answer, gold)
     differences = []
     for chain in (gold, answer):
         if not all(isinstance(operand, Leaf) for operand in chain.operands):
@@ -82,6 +87,18 @@ def same_relation(gold: Chain, answer: Chain) -> bool:
     if gold.signs[0] in ("=", r"\ne"):
         return gold.signs == answer.signs
     return gold.signs[0] == (answer.signs[0] if _positive(*differences) else _FLIPPED.get(answer.signs[0]))
+
+
+def _named_like(chain: Chain, other: Chain) -> Chain:
+    """Return y = 2x for f(x) = 2x where the other equation is one for y."""
+    name = chain.operands[0]
+    if (
+        isinstance(name, Leaf)
+        and _FUNCTION_OF_X.fullmatch(compact(name.text))
+        and other.operands[0] == Leaf("y")
+    ):
+        return Chain(chain.signs, (Leaf("y"), chain.operands[1]))
+    return chain
 
 
 def _positive(first: Node, second: Node) -> bool:

@@ -50,7 +50,9 @@ _FUNCTION_WORD = re.compile(
     r"(?![A-Za-z])"
 )
 _THIN_THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!,?|\{,\}|,?\\[,;: ]|\\thinspace)\s*(?=\d{3}(?!\d))")
-_SEPARATED_COMMA = re.compile(r"\{\s*,\s*\}")
+_SEPARATED_COMMA = re.compile(r"(?<![A-Za-z])\{\s*,\s*\}")
+_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+_SCIENTIFIC = re.compile(r"([-+]?\d+(?:\.\d+)?)[eE]([-+]?\d{1,4})")
 _MIXED_PLAIN = re.compile(r"(?<![\d.])(\d+)\s+(\d+)\s*/\s*(\d+)(?![\d.])")
 _TIMES_LETTER = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d+(?:\s*\^|\s*[xX]\s*\d|\b))")
 _NUMBER_WORDS = dict(
@@ -85,12 +87,14 @@ def normalise(text: str) -> str:
     text = _MIXED_PLAIN.sub(r"\1\\frac{\2}{\3}", text)
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"(?:(?<!\.)\.|[,;:])$", "", text).strip()
+    if scientific := _SCIENTIFIC.fullmatch(text):
+        return rf"{scientific[1]}\times 10^{{{scientific[2]}}}"
     return _NUMBER_WORDS.get(text.lower(), text)
 
 
 def compact(text: str) -> str:
-    """Return normalised text without spaces, for comparing spellings."""
-    return text.replace(" ", "")
+    """Return normalised text without spaces, for comparing spellings; 2 36 is not 236."""
+    return _SPACE.sub("", text)
 
 
 def _plain_latex(text: str) -> str:

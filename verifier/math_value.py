@@ -7,6 +7,7 @@ power, factorial or binomial is bounded before it is computed, so a tower of exp
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Bounds, all far beyond what an answer holds.
 MOST_BITS = 200_000
+MOST_ROOT_BITS = 2_000  # a larger number's root is not looked for among the whole numbers
 LARGEST_EXPONENT = 10_000
 LARGEST_FACTORIAL = 5_000
 
@@ -30,6 +32,8 @@ TOLERANCE = 1e-60
 ZERO = 1e-80
 POINTS = 3
 SEED = 20261129
+
+_THREAD = threading.local()
 
 
 class _Irrational(Exception):
@@ -166,6 +170,8 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 def _root(degree: Fraction, radicand: Fraction) -> Fraction:
     if degree.denominator != 1 or not 2 <= degree <= 100 or radicand < 0:
         raise _Irrational
+    if max(radicand.numerator.bit_length(), radicand.denominator.bit_length()) > MOST_ROOT_BITS:
+        raise _Irrational
     parts = [_integer_root(part, int(degree)) for part in (radicand.numerator, radicand.denominator)]
     if None in parts:
         raise _Irrational
@@ -230,11 +236,13 @@ def numeric_value(node: Node, point: Mapping[str, Fraction]) -> Any:
 
 
 def _context() -> MPContext:
-    # Its precision is changed while it computes, so each comparison, maybe of another thread, has its own.
-    from mpmath import MPContext
+    # mpmath changes the precision of a context while it computes, so each thread has its own.
+    if not hasattr(_THREAD, "context"):
+        from mpmath import MPContext
 
-    context = MPContext()
-    context.dps = DIGITS
+        _THREAD.context = MPContext()
+        _THREAD.context.dps = DIGITS
+    context: MPContext = _THREAD.context
     return context
 
 
