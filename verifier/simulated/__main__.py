@@ -89,8 +89,8 @@ async def serve(app: web.Application, port: int) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    # Requests in flight, hanging ones among them, are dropped at once at the end.
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.0)
+    # Requests in flight, hanging ones among them, are dropped at the end; 0 seconds would wait for them for ever.
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.05)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port, backlog=1024)
