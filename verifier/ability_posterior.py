@@ -73,12 +73,6 @@ class Abilities:
         return np.sqrt(self.sd**2 - self.location_sd**2)
 
 
-def normal_nodes(number: int) -> tuple[FloatArray, FloatArray]:
-    """Return nodes x and weights w with Σ w f(x) = E[f(X)], X ~ Normal(0, 1), for polynomials of degree < 2·number."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(number)
-    return nodes, weights / weights.sum()
-
-
 def log_probabilities(z: FloatArray, guessing: FloatArray | float) -> tuple[FloatArray, FloatArray]:
     """Return log P and log(1 − P) for P = g + (1 − g)·σ(z); finite for every finite z.
 
@@ -138,7 +132,7 @@ def _expected_log_likelihood(
 
     The counts stand outside the expectations, so these are two tables for all models, and the sum a matrix product.
     """
-    x, weights = normal_nodes(_HERMITE_NODES)
+    x, weights = _normal_nodes()
     total = np.zeros((len(correct), len(nodes)))
     for start in range(0, len(guessing), _ITEMS_AT_ONCE):
         some = slice(start, start + _ITEMS_AT_ONCE)
@@ -160,7 +154,7 @@ def _score_variance(
     For independent errors e_i ~ Normal(0, s_i²) it is Σ_i Var[score_mi]; given Σ_i e_i = 0 it is less by
     Cov[Σ_i score_mi, Σ_i e_i]² / Σ_i s_i².
     """
-    x, weights = normal_nodes(_HERMITE_NODES)
+    x, weights = _normal_nodes()
     b = difficulty.mean[:, None] + difficulty.sd[:, None] * x  # (N, nodes)
     log_g = np.log(np.maximum(guessing, np.finfo(float).tiny))[:, None]
     variance = np.empty(len(theta))
@@ -171,6 +165,12 @@ def _score_variance(
         together = (score @ (weights * x)) @ difficulty.sd
         variance[model] = apart - together**2 / (difficulty.sd**2).sum()
     return np.maximum(variance, 0.0)
+
+
+def _normal_nodes() -> tuple[FloatArray, FloatArray]:
+    """Return nodes x and weights w of Gauss and Hermite: Σ w f(x) is E[f(X)], X ~ Normal(0, 1), for smooth f."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_HERMITE_NODES)
+    return nodes, weights / weights.sum()
 
 
 def _softplus(z: FloatArray) -> FloatArray:
