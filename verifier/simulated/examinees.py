@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from irt.simulate import probability_correct
-from verifier.simulated.families import ABILITIES, REWRITER, ability, find
+from verifier.simulated.families import ABILITIES, REWRITER, ability, find, problem_of
 from verifier.simulated.families_writing import compose
 from verifier.simulated.problem import Problem, generator
 
@@ -74,8 +74,7 @@ def answer(model: str, prompt: str, seed: object) -> Answer:
     problem = find(prompt)
     if problem is None:
         return Answer(NOT_SIMULATED, None)
-    rng = generator("examinee", model, problem.question, seed)
-    right = rng.random() < probability_correct(ability(model), problem.difficulty, problem.guessing)
+    right, rng = _decide(model, problem, seed)
     if not right and rng.random() < NO_ANSWER_SHARE:
         return Answer(rng.choice(NO_ANSWERS), _thinking(model, problem, rng))
     if problem.family.answer_type == "instructions":
@@ -86,6 +85,22 @@ def answer(model: str, prompt: str, seed: object) -> Answer:
     else:
         text = _math_answer(problem, right, rng)
     return Answer(text, _thinking(model, problem, rng))
+
+
+def is_right(model: str, question: str, seed: object) -> bool:
+    """Return whether ``answer`` gives the right answer, without writing it: for simulations of many answers.
+
+    Raises
+    ------
+    InputError
+        If the question is not a simulated item.
+    """
+    return _decide(model, problem_of(question), seed)[0]
+
+
+def _decide(model: str, problem: Problem, seed: object) -> tuple[bool, random.Random]:
+    rng = generator("examinee", model, problem.question, seed)
+    return rng.random() < probability_correct(ability(model), problem.difficulty, problem.guessing), rng
 
 
 def _math_answer(problem: Problem, right: bool, rng: random.Random) -> str:

@@ -161,7 +161,7 @@ def _draw_fractions(level: float, rng: random.Random) -> str:
         return math.inf if value is None else abs(value - level)
 
     while True:
-        drawn = min(((draw(), rng.choice(("largest", "smallest"))) for _ in range(40)), key=distance)
+        drawn = min(((draw(), rng.choice(("largest", "smallest"))) for _ in range(16)), key=distance)
         if distance(drawn) < math.inf:
             break
     texts = (rf"$\frac{{{top}}}{{{bottom}}}$" for top, bottom in drawn[0])

@@ -39,7 +39,7 @@ from verifier.simulated.problem import HIGHEST, LOWEST, Problem, find_in_family,
 PERCENT = r"(\d+(?:\.\d+)?)\s*\\?%"
 FEEDBACK = re.compile(rf"(?:aimed|target)[^%\n]*?{PERCENT}[^\n]*?(?:measured|landed)[^%\n]*?{PERCENT}", re.I)
 TARGET = re.compile(rf"target\s+pass\s+rate[^0-9%]*{PERCENT}", re.I)
-PARENT_HEADING = re.compile(r"^\W*parent\b", re.I | re.M)
+PARENT_HEADING = re.compile(r"^\W*parents?\b", re.I | re.M)
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,15 @@ from verifier.grading import grade
 from verifier.instruction_grader import follows
 from verifier.items import Item
 from verifier.prompts import messages
-from verifier.simulated.examinees import NO_ANSWERS, NOT_SIMULATED, REASONING_MODELS, Answer, answer
+from verifier.simulated.examinees import NO_ANSWERS, NOT_SIMULATED, REASONING_MODELS, Answer, answer, is_right
 from verifier.simulated.families import ABILITIES, REWRITER, make_items, probability, problem_of
 from verifier.simulated.families_writing import compose
-from verifier.simulated.problem import generator
 
 CHI_SQUARE_10 = 29.6  # exceeded once in 1,000 with 10 degrees of freedom
 
 
 def prompt_of(item: Item) -> str:
     return messages(item)[-1]["content"]
-
-
-def meant_to_be_right(model: str, item: Item, seed: int) -> bool:
-    """What the examinee decides before it writes."""
-    return generator("examinee", model, item.question, seed).random() < probability(model, item.question)
 
 
 def last_number(text: str) -> int | None:
@@ -74,7 +68,7 @@ def test_the_graders_read_every_reply_as_it_was_meant() -> None:
             model = rng.choice(list(ABILITIES))
             text = answer(model, prompt_of(item), seed).text
             verdict = grade(item, text)
-            assert verdict.correct == meant_to_be_right(model, item, seed), (item, text, verdict)
+            assert verdict.correct == is_right(model, item.question, seed), (item, text, verdict)
             if item.answer_type != "instructions":
                 assert (verdict.outcome == "no_answer") == (text in NO_ANSWERS), (text, verdict)
             outcomes[verdict.outcome] += 1
