@@ -2,7 +2,7 @@ r"""Whether a model's answer equals the key.
 
 The rules that are not plain mathematics:
 
-- An inequality in one variable and its interval are equal: ``x>2`` and ``(2,\infty)``.
+- An inequality in one variable and its interval are equal: ``x>2`` and ``(2,\infty)``, but not ``y>2`` and ``x>2``.
 - ``x=5`` and ``5`` are equal, and so is any ``name = value`` to the value; of a longer chain ``S = 2+3 = 5`` the last
   part counts.
 - Without brackets, several answers are a set: their order does not matter, and ``\pm 2`` is the answers 2 and -2. A
@@ -14,6 +14,7 @@ The rules that are not plain mathematics:
   significant digits or more. 0.3333 is 1/3, and 0.33 is not.
 - Units are converted if both sides have one, and ignored if one has none. Money signs and nouns are ignored.
 - ``1,356`` is one number; where that does not match, it is the list 1, 356. ``1,000`` is a number only.
+  A comma is never a decimal point.
 - A key that is one letter is a choice: ``(B)``, ``B. text`` and ``B`` are equal.
 - A key that cannot be read is equal only to its own spelling; an answer that cannot be read is equal to none but that.
 """
@@ -108,13 +109,13 @@ def _same(gold: Form, answer: Form) -> bool:
         return (gold.minutes - answer.minutes) % (1440 if whole_day else 720) == 0
     if isinstance(gold, Clock) or isinstance(answer, Clock):
         return _same_ratio(gold, answer)
+    if isinstance(gold, Chain) and isinstance(answer, Chain):
+        return _same_chain(gold, answer)
     gold, answer = interval(gold) or gold, interval(answer) or answer
     if isinstance(gold, Builder) or isinstance(answer, Builder):
         return _same_builder(gold, answer)
     if isinstance(gold, Group) or isinstance(answer, Group):
         return _same_group(gold, answer)
-    if isinstance(gold, Chain) and isinstance(answer, Chain):
-        return _same_chain(gold, answer)
     if isinstance(gold, Chain):
         return is_name(gold.operands[0]) and all_equations(gold) and _same(gold.operands[-1], answer)
     if isinstance(answer, Chain):
@@ -154,11 +155,10 @@ def _same_group(gold: Form, answer: Form) -> bool:
 
 def _same_unordered(gold: tuple[Form, ...], answer: tuple[Form, ...]) -> bool:
     """Match every item with one of the other side; equality is transitive, so the first match will do."""
-    gold, answer = _distinct(gold), list(_distinct(answer))  # type: ignore[assignment]
-    if len(gold) != len(answer):
+    wanted, left = _distinct(gold), _distinct(answer)
+    if len(wanted) != len(left):
         return False
-    left = list(answer)
-    for item in gold:
+    for item in wanted:
         match = next((other for other in left if _same(item, other)), None)
         if match is None:
             return False
@@ -166,9 +166,9 @@ def _same_unordered(gold: tuple[Form, ...], answer: tuple[Form, ...]) -> bool:
     return True
 
 
-def _distinct(items: tuple[Form, ...]) -> tuple[Form, ...]:
+def _distinct(items: tuple[Form, ...]) -> list[Form]:
     """Drop what is said twice: x = 0 or x = 0."""
-    return tuple(dict.fromkeys(items))
+    return list(dict.fromkeys(items))
 
 
 def _unassigned(form: Form) -> Form:

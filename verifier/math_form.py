@@ -69,6 +69,7 @@ DEEPEST = 12
 MOST_ITEMS = 100
 INFINITY = Leaf(r"\infty")
 MINUS_INFINITY = Leaf(r"-\infty")
+REALS = Leaf(r"\mathbb {R}")
 
 _OPEN, _CLOSE = "([", ")]"
 _RELATION = re.compile(r"\s*(\\(?:le|ge|ne|in|approx|equiv|parallel|perp)(?![A-Za-z])|[<>=])\s*")
@@ -176,7 +177,7 @@ def _closes(opening: str, closing: str) -> bool:
     return closing == {"{": "}", r"\{": r"\}"}[opening]
 
 
-def _words(text: str) -> Words | None:
+def _words(text: str) -> Words | Leaf | None:
     """Return an answer in words; letters that may be a product (three or fewer, or with signs between) are none."""
     if re.search(r"[\d\\^_=<>+*/|(\[{:]", text):
         return None
@@ -188,6 +189,8 @@ def _words(text: str) -> Words | None:
     if long and "," not in text and " or " not in text:
         if "quadrant" in words:  # the first quadrant, Quadrant I
             words = sorted(_ORDINALS.get(word, word) for word in words)
+        if words in (["real", "numbers"], ["all", "real", "numbers"]):
+            return REALS
         return Words(tuple(word for word in words if word not in _IGNORED_WORDS))
     return None
 

@@ -85,7 +85,7 @@ def _rounded(decimal: str, exact: str, decimal_node: Node, exact_node: Node) -> 
     """Return whether a decimal is the other side rounded or cut at its last digit, and that is no finite decimal."""
     if (
         not _DECIMAL.fullmatch(decimal)
-        or "." in exact
+        or _DECIMAL.fullmatch(exact)
         or len(decimal.lstrip("-0.").replace(".", "")) < FEWEST_DIGITS
     ):
         return False

@@ -22,6 +22,8 @@ _COMMANDS = re.compile(
     r"\\(?:sum|prod|int|iint|lim|lfloor|rfloor|lceil|rceil|gcd|max|min|det|mathbb|setminus|cap)(?![A-Za-z])"
 )
 LONGEST = 300
+DIGITS = 50
+TOLERANCE = 1e-30
 # Figures: ten of them in a bound or exponent are more than a sum or power can be worked out for.
 _TOO_LARGE = re.compile(r"\^\s*\{?\s*\(?\s*\d{4,}|\^[^+\-]*\^[^+\-]*\^|\d{7,}\s*!|\d{30,}")
 
@@ -51,6 +53,8 @@ def same_by_library(gold: str, answer: str) -> bool:
     verify, convert = _library()
     expressions = [_converted(convert, text) for text in (gold, answer)]
     try:
+        if (agree := _same_constants(*expressions)) is not None:
+            return agree
         return bool(verify(*expressions, timeout_seconds=None, raise_on_error=True))
     except (
         ArithmeticError,
@@ -61,6 +65,20 @@ def same_by_library(gold: str, answer: str) -> bool:
         ValueError,
     ) as error:
         raise LibraryError(f"{type(error).__name__} in math-verify: {error}"[:200]) from error
+
+
+def _same_constants(gold: Any, answer: Any) -> bool | None:
+    """Compare two numbers relatively, which math-verify does absolutely, to 15 decimals; None if one is no number."""
+    values = []
+    for expression in (gold, answer):
+        value = expression.doit()
+        if not getattr(value, "is_number", False):
+            return None
+        values.append(value.evalf(DIGITS))
+    left, right = values
+    if not (left.is_Float or left.is_Integer) or not (right.is_Float or right.is_Integer):
+        return None
+    return bool(abs(left - right) <= TOLERANCE * max(abs(left), abs(right)))
 
 
 def self_test() -> None:

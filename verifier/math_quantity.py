@@ -17,7 +17,7 @@ _UNITS = {
     "dm decimeter decimetre 分米": ("length", "0.1"),
     "m meter metre 米": ("length", "1"),
     "km kilometer kilometre 千米 公里": ("length", "1000"),
-    "inch inches": ("length", "0.0254"),
+    "in inch": ("length", "0.0254"),
     "ft foot feet": ("length", "0.3048"),
     "yd yard": ("length", "0.9144"),
     "mi mile": ("length", "1609.344"),
@@ -47,7 +47,8 @@ _UNIT = {name: unit for names, unit in _UNITS.items() for name in names.split()}
 _NAME = "|".join(sorted((re.escape(name) for name in _UNIT), key=len, reverse=True))
 _POWER = r"(?:\s*\^\s*\{?\s*(?P<power>[23])\s*\}?)?"
 _TRAILING_UNIT = re.compile(
-    rf"(?P<before>.*?(?P<gap>[\d)}}\s]))(?P<kind>(?:square|sq\.?|cubic|cu\.?)\s+)?(?P<name>(?:{_NAME})(?![a-zA-Z])|(?:{_NAME})(?=e?s\b))"
+    r"(?P<before>.*?(?P<gap>[\d)}\s]))(?P<kind>(?:square|sq\.?|cubic|cu\.?)\s+)?"
+    rf"(?P<name>(?:{_NAME})(?![a-zA-Z])|(?:{_NAME})(?=e?s\b))"
     rf"(?:e?s\b)?{_POWER}(?P<word>\s+(?:squared|cubed))?"
     rf"(?P<per>\s*(?:/|\bper\b|\\cdot)\s*(?:{_NAME})(?![a-zA-Z])(?:\s*\^\s*\{{?\s*-?\d\s*\}}?)?)?$",
     re.DOTALL,

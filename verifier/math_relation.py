@@ -6,20 +6,17 @@ import re
 from fractions import Fraction
 
 from verifier.math_expr import Node, Unreadable, parse
-from verifier.math_form import INFINITY, MINUS_INFINITY, Builder, Chain, Form, Group, Leaf
+from verifier.math_form import INFINITY, MINUS_INFINITY, REALS, Builder, Chain, Form, Group, Leaf
 from verifier.math_leaf import same_leaf
-from verifier.math_text import compact, normalise
+from verifier.math_text import compact
 from verifier.math_value import letters, numeric_value, proportional
 
 _SYMBOL = re.compile(r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?")
 _NAME = re.compile(
     r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?(?:\(\w(?:,\w)*\))?|[A-Z]{1,4}|\\angle\w+|[A-Za-z]{3,}"
 )
-FEWEST_DIGITS = 4
-
 _FUNCTION_OF_X = re.compile(r"[fgh]\(x\)")
 _FLIPPED = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", "=": "=", r"\ne": r"\ne"}
-_REALS = Leaf(normalise(r"\mathbb{R}"))
 
 
 def all_equations(chain: Chain) -> bool:
@@ -121,11 +118,15 @@ def interval(form: Form) -> Form | None:
             if about_head
             else None
         )
-    if form == _REALS:
+    if form == REALS:
         return Group("()", (MINUS_INFINITY, INFINITY))
     if isinstance(form, Group) and form.kind in ("list", "union"):
-        items = tuple(interval(item) or item for item in form.items)
-        return Group("union", items) if items != form.items else None
+        variables = {
+            variable for item in form.items if isinstance(item, Chain) for variable in _variables(item)
+        }
+        if len(variables) != 1:  # x>1, y>2 are two inequalities
+            return None
+        return Group("union", tuple(interval(item) or item for item in form.items))
     if not isinstance(form, Chain):
         return None
     if form.signs[0] in (">", r"\ge"):
@@ -143,6 +144,10 @@ def interval(form: Form) -> Form | None:
     if len(ends) == 2 and _is_symbol(ends[1]) and not _is_symbol(ends[0]):
         return Group(brackets[0] + ")", (ends[0], INFINITY))
     return None
+
+
+def _variables(chain: Chain) -> list[Form]:
+    return [operand for operand in chain.operands if _is_symbol(operand)]
 
 
 def _is_symbol(form: Form) -> bool:

@@ -74,7 +74,7 @@ def normalise(text: str) -> str:
     if text.isdecimal():
         return text
     text = _WRAPPED.sub("", text)
-    # A dollar sign is money where it is escaped, or where it stands alone; else it only marks mathematics.
+    # An escaped dollar sign is money, any other marks mathematics; neither is part of the value.
     text = text.replace(r"\$", "").replace("$", "")
     if "\\" in text or "{" in text or "~" in text:
         text = _plain_latex(text)
