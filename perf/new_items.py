@@ -18,7 +18,7 @@ Table 4: the same for items that are aimed at the interval 1.2 to 1.8, as a rewr
 Normal(1.5, 0.5)). The prior of the estimate remains Normal(0, 1), so what is stated there is too low.
 
 Examples:
-  python perf/new_items.py                 # 10 simulated benchmarks a row, about 6 minutes on 2 cores
+  python perf/new_items.py                 # 10 simulated benchmarks a row, about 10 minutes on 2 cores
   python perf/new_items.py --repeats 2     # a quick look
 """
 
