@@ -108,7 +108,7 @@ def chain(design: Design, number: int) -> Result:
     own = fit_ability(data.correct, data.trials, guessing, table)
     others_theta = rng.normal(size=MODELS)
     others_correct = answers(rng, others_theta, data.b, trials, guessing)
-    other = fit_ability(others_correct, data.trials, guessing, table)
+    other = fit_ability(others_correct, data.trials, guessing, table, own_table=False)
     return Result(
         (own.mean - fit.ability.mean) / fit.ability.sd,
         own.sd / fit.ability.sd,

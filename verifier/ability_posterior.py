@@ -3,15 +3,18 @@
 P(correct) = g + (1 − g)·σ(θ − b), counts binomial, θ ~ Normal(0, 1), and the table says b_i ~ Normal(m_i, s_i²).
 
 The table is often fitted to the very answers that are now given: its b_i have seen them. To average the likelihood over
-b_i (θ then explains what the table already explained) would count them twice. What is right for any table is to average
-the *posterior* of θ over b: p(θ | answers) = ∫ p(θ | b, answers) p(b | table) db. To second order in s_i this has three
-parts (score_mi is the slope of log Binomial(k_mi | n_mi, P) in θ):
+b_i (θ then explains what the table already explained) would count them twice. What is right then is to average the
+*posterior* of θ over b: p(θ | answers) = ∫ p(θ | b, answers) p(b | table) db. To second order in s_i this has three
+parts (score_mi is the slope of log Binomial(k_mi | n_mi, P) in θ, E and Var are over b):
 
 1. Location and own width: mean μ_m and variance V_m of the density proportional to
-       φ(θ) exp Σ_i E_b[log Binomial(k_mi | n_mi, P(θ, b_i))],
-   because the slope of its logarithm, E_b[Σ_i score_mi] − θ, is what vanishes on average over the true posterior.
+       φ(θ) exp Σ_i E[log Binomial(k_mi | n_mi, P(θ, b_i))],
+   because the slope of its logarithm, Σ_i E[score_mi] − θ, is what vanishes on average over the true posterior.
    (Averaging inside the logarithm shrinks a panel's abilities by up to 4 % with guessing; b = m by up to 7 %.)
-2. The table's errors: C_m = V_m² Var_b[Σ_i score_mi], with errors that sum to zero over the items. Their sum is what
+   The score is w·(k − n P) with w = P′ / (P (1 − P)). Where the table has *not* seen the answers, w and k − n P are
+   averaged each by itself: answers do not lean to those b for which they would be likely. Without guessing w = 1 and
+   the two are the same; with guessing the difference is up to 0.7 sd for 400 items.
+2. The table's errors: C_m = V_m² Var[Σ_i score_mi], with errors that sum to zero over the items. Their sum is what
    defines the table's scale, and is counted by the third part.
 3. Where the scale is: to add one number to all θ and b changes no answer, so the data say nothing of it, and the
    priors everything: the mean of M abilities and N difficulties is Normal(0, 1 / (M + N)), whatever the data.
@@ -83,7 +86,12 @@ def log_probabilities(z: FloatArray, guessing: FloatArray | float) -> tuple[Floa
 
 
 def fit_ability(
-    correct: npt.ArrayLike, trials: npt.ArrayLike, guessing: npt.ArrayLike, difficulty: Calibration
+    correct: npt.ArrayLike,
+    trials: npt.ArrayLike,
+    guessing: npt.ArrayLike,
+    difficulty: Calibration,
+    *,
+    own_table: bool = True,
 ) -> Abilities:
     """Return the posterior mean and sd of every ability; see the module for the formulas.
 
@@ -94,25 +102,28 @@ def fit_ability(
     guessing
         (N,) fixed guessing probability of each item, or one number for all.
     difficulty
-        Of the N items, from any panel's answers, also from these.
+        Of the N items, from these answers or from those of other models.
+    own_table
+        Whether ``difficulty`` was fitted to these answers.
     """
     correct = np.asarray(correct, dtype=float)
     trials = np.asarray(trials, dtype=float)
     models, items = correct.shape
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), items)
-    mean, variance = _own_posterior(correct, trials, guessing, difficulty)
+    mean, variance = _own_posterior(correct, trials, guessing, difficulty, own_table)
     location = 1 / (models + items)
     from_table = variance**2 * _score_variance(mean, correct, trials, guessing, difficulty)
     return Abilities(mean, np.sqrt(variance + from_table + location), float(np.sqrt(location)))
 
 
 def _own_posterior(
-    correct: FloatArray, trials: FloatArray, guessing: FloatArray, difficulty: Calibration
+    correct: FloatArray, trials: FloatArray, guessing: FloatArray, difficulty: Calibration, own_table: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return μ and V, (M,) each: part 1."""
     reach = grid_for(trials.sum(axis=1).max()).nodes[-1]
     nodes = np.linspace(-reach, reach, int(np.ceil(2 * reach / _SPACING)) + 1)
-    log_density = _expected_log_likelihood(nodes, correct, trials, guessing, difficulty) - nodes**2 / 2
+    log_likelihood = _expected_log_likelihood(nodes, correct, trials, guessing, difficulty, own_table)
+    log_density = log_likelihood - nodes**2 / 2
     mean, variance = np.empty(len(correct)), np.empty(len(correct))
     for model, values in enumerate(log_density):
         near = np.flatnonzero(values > values.max() + _NEGLIGIBLE)
@@ -126,22 +137,35 @@ def _own_posterior(
 
 
 def _expected_log_likelihood(
-    nodes: FloatArray, correct: FloatArray, trials: FloatArray, guessing: FloatArray, difficulty: Calibration
+    nodes: FloatArray,
+    correct: FloatArray,
+    trials: FloatArray,
+    guessing: FloatArray,
+    difficulty: Calibration,
+    own_table: bool,
 ) -> FloatArray:
-    """Return Σ_i E_b[k log(g + e^z) − n log(1 + e^z)], z = node − b_i, up to a constant in the node: (M, nodes).
+    """Return the sum whose slope is Σ_i E[w·(k − n P)], or Σ_i E[w]·(k − n E[P]): (M, nodes).
 
-    The counts stand outside the expectations, so these are two tables for all models, and the sum a matrix product.
+    With z = node − b_i the first is Σ_i k E[log(g + e^z)] − n E[log(1 + e^z)], up to a constant in the node. The counts
+    stand outside the expectations, so these are two tables for all models, and the sum a matrix product.
     """
     x, weights = _normal_nodes()
     total = np.zeros((len(correct), len(nodes)))
     for start in range(0, len(guessing), _ITEMS_AT_ONCE):
         some = slice(start, start + _ITEMS_AT_ONCE)
         g = guessing[some, None]
-        right, asked = np.zeros((2, len(g), len(nodes)))
+        averaged_together = own_table or not g.any()
+        right, asked, w, p = np.zeros((4, len(g), len(nodes)))
         for step, weight in zip(x, weights, strict=True):
             z = nodes - (difficulty.mean[some] + step * difficulty.sd[some])[:, None]
             right += weight * _log_right(z, g)
-            asked += weight * _softplus(z)
+            if averaged_together:
+                asked += weight * _softplus(z)
+            else:
+                w += weight * expit(z - _log(g))
+                p += weight * (g + (1 - g) * expit(z))
+        if not averaged_together:
+            asked = CubicSpline(nodes, w * p, axis=1).antiderivative()(nodes)
         total += correct[:, some] @ right - trials[:, some] @ asked
     return total
 
@@ -156,7 +180,7 @@ def _score_variance(
     """
     x, weights = _normal_nodes()
     b = difficulty.mean[:, None] + difficulty.sd[:, None] * x  # (N, nodes)
-    log_g = np.log(np.maximum(guessing, np.finfo(float).tiny))[:, None]
+    log_g = _log(guessing)[:, None]
     variance = np.empty(len(theta))
     for model, ability in enumerate(theta):
         z = ability - b
@@ -182,5 +206,10 @@ def _log_right(z: FloatArray, guessing: FloatArray) -> FloatArray:
     """Return log(g + e^z)."""
     if not guessing.any():
         return z
-    log_g = np.log(np.maximum(guessing, np.finfo(float).tiny))
+    log_g = _log(guessing)
     return log_g + _softplus(z - log_g)
+
+
+def _log(guessing: FloatArray) -> FloatArray:
+    """Return log g, and for g = 0 that of the smallest double: the same unless |θ − b| > 700."""
+    return np.log(np.maximum(guessing, np.finfo(float).tiny))

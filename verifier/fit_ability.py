@@ -4,7 +4,8 @@ P(correct) = g + (1 - g) * sigmoid(theta - b), theta ~ Normal(0, 1), b as uncert
 
 Input   --matrix: column model, then one column an item; cells are counts of correct answers, blank = never asked.
         --difficulty: item (or item_id), b_mean, b_sd, one row for each of these items, as scripts/fit_irt.py writes it.
-        It may come from the same matrix or from other models.
+        It may be fitted to this matrix or to other models' answers, which makes a difference where guessing helps: the
+        diagnostics.json beside it tells, and without one the answers are taken for others.
 Output  model,theta_mean,theta_sd,location_sd. location_sd is the part of theta_sd that all models share with the items.
         Nothing is done while the inputs are those of the last time (OUTPUT.inputs.json keeps their hash).
 
@@ -58,12 +59,21 @@ class AbilityInputs:
         }
         return {name: path for name, path in named.items() if path is not None}
 
+    def own_table(self) -> bool:
+        """Return whether the diagnostics.json beside the table says that it was fitted to this matrix."""
+        try:
+            fit = json.loads(self.difficulty.with_name("diagnostics.json").read_bytes())
+            return bool(fit["inputs"]["matrix"]["sha256"] == sha256_of(self.matrix))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+            return False
+
     def sha256(self) -> str:
         """Return a hash of the files' contents, the settings and the estimator."""
         contents = {
             "estimator": ESTIMATOR,
             "n_trials": self.n_trials,
             "guessing": None if self.guessing_csv else self.guessing,
+            "own_table": self.own_table(),
             "files": {name: sha256_of(path) for name, path in self.files().items()},
         }
         return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
@@ -119,7 +129,9 @@ def _estimate(inputs: AbilityInputs) -> tuple[tuple[str, ...], Abilities]:
     if inputs.guessing_csv is not None:
         guessing = read_guessing(inputs.guessing_csv, matrix.items)
     calibration = read_calibration(inputs.difficulty, matrix.items, inputs.matrix)
-    return matrix.models, fit_ability(matrix.correct, matrix.trials, guessing, calibration)
+    return matrix.models, fit_ability(
+        matrix.correct, matrix.trials, guessing, calibration, own_table=inputs.own_table()
+    )
 
 
 def _record_of(output: Path) -> Path:
@@ -192,6 +204,8 @@ def main() -> int:
     )
     panel = abilities_of(inputs, arguments.output)
     if panel.fitted:
+        fitted_to = "this matrix" if inputs.own_table() else "other answers"
+        print(f"The difficulties were fitted to {fitted_to}")
         print(f"Wrote the abilities of {len(panel.models)} models to {arguments.output}")
     else:
         print(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from irt.io import InputError
+from irt.io import InputError, sha256_of
 from irt.rasch import RaschFit, fit_rasch
 from irt.settings import SamplerSettings
 from tests.simulation import FloatArray, SimulatedCounts, simulate_counts
@@ -134,9 +134,10 @@ def test_nine_in_ten_intervals_hold_the_truth_of_other_models(
     rng = np.random.default_rng(3)
     theta = rng.normal(size=480)
     correct = answers_of(rng, theta, data, trials)
-    found = fit_ability(correct, np.full_like(correct, trials), data.guessing, table_of(fit))
+    found = fit_ability(correct, np.full_like(correct, trials), data.guessing, table_of(fit), own_table=False)
     z = (found.mean - theta + shift) / found.sd_on_scale
     assert 0.85 < np.mean(np.abs(z) < norm.ppf(0.95)) < 0.95
+    assert abs(z.mean()) < 0.15
     assert np.corrcoef(found.mean, theta)[0, 1] > (0.8 if trials == 1 else 0.95)
 
 
@@ -206,7 +207,9 @@ def test_the_command_writes_a_row_a_model_and_then_has_nothing_to_do(tmp_path: P
     arguments = ["--matrix", "matrix.csv", "--n-trials", 3, "--difficulty", "difficulty.csv"]
     first = command(tmp_path, *arguments, "--output", "new/a.csv")
     assert first.returncode == 0, first.stderr
-    assert first.stdout == "Wrote the abilities of 4 models to new/a.csv\n"
+    assert first.stdout == (
+        "The difficulties were fitted to other answers\nWrote the abilities of 4 models to new/a.csv\n"
+    )
     with open(tmp_path / "new/a.csv", encoding="utf-8", newline="") as handle:
         rows = list(csv.DictReader(handle))
     assert [row["model"] for row in rows] == [f"m,{m}" for m in range(4)]
@@ -215,7 +218,7 @@ def test_the_command_writes_a_row_a_model_and_then_has_nothing_to_do(tmp_path: P
     again = command(tmp_path, *arguments, "--output", "new/a.csv")
     assert again.returncode == 0 and again.stdout.startswith("Nothing to do: new/a.csv holds")
     guessed = command(tmp_path, *arguments, "--guessing", 0.25, "--output", "new/a.csv")
-    assert guessed.stdout.startswith("Wrote")
+    assert "\nWrote" in guessed.stdout
 
 
 def test_abilities_are_made_once_and_again_when_an_input_changes(tmp_path: Path) -> None:
@@ -238,6 +241,24 @@ def test_abilities_are_made_once_and_again_when_an_input_changes(tmp_path: Path)
     assert third.fitted and (third.abilities.sd > first.abilities.sd).all()
     more = abilities_of(replace(inputs, n_trials=4), output)
     assert more.fitted and (more.abilities.mean < third.abilities.mean).all()
+
+
+def test_the_diagnostics_beside_the_table_tell_whose_answers_it_has_seen(tmp_path: Path) -> None:
+    inputs, output = replace(write_inputs(tmp_path), guessing=0.25), tmp_path / "a.csv"
+    other = abilities_of(inputs, output)
+    beside = tmp_path / "diagnostics.json"
+    for useless in ("", "[]", '{"inputs": {}}', '{"inputs": {"matrix": {"sha256": "another"}}}'):
+        beside.write_text(useless, encoding="utf-8")
+        assert not abilities_of(inputs, output).fitted
+    beside.write_text(json.dumps({"inputs": {"matrix": {"sha256": sha256_of(inputs.matrix)}}}))
+    own = abilities_of(inputs, output)
+    assert own.fitted and not same(own.abilities, other.abilities)
+    # Without guessing it makes no difference.
+    plain = replace(inputs, guessing=0.0)
+    seen = abilities_of(plain, output)
+    beside.unlink()
+    unseen = abilities_of(plain, output)
+    assert unseen.fitted and same(seen.abilities, unseen.abilities)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "\xff\x00", "[]", "null", '{"inputs_sha256": 3}', "cut"])

@@ -180,7 +180,7 @@ def test_the_whole_chain_finds_the_truth(items: int, trials: int, guessing: floa
         correct = (
             rng.binomial(trials, probability(theta[:, None], data.b, guessing)) if number else data.correct
         )
-        abilities = fit_ability(correct, data.trials, data.guessing, table)
+        abilities = fit_ability(correct, data.trials, data.guessing, table, own_table=number == 0)
         b = np.concatenate([rng.normal(size=200), rng.normal(1.2, 0.3, 100), rng.normal(-1.2, 0.3, 100)])
         found = new_item_difficulties(counts_of(rng, theta, b, trials, guessing), trials, guessing, abilities)
         held = np.abs(found.probability_in((-np.inf, b - shift)) - 0.5) < 0.45
