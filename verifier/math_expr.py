@@ -233,7 +233,7 @@ class _Parser:
         self.take("_")
         base = self.argument(0)
         digits = str(node.value) if node.op == "num" else ""
-        if base.op != "num" or not digits.isdecimal() or not 2 <= base.value <= 36:
+        if base.op != "num" or not digits.isdecimal() or base.value not in range(2, 37):
             raise Unreadable("not a numeral with its base")
         if any(int(digit) >= base.value for digit in digits):
             raise Unreadable(f"a digit too large for base {base.value}")

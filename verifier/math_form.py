@@ -69,7 +69,7 @@ DEEPEST = 12
 MOST_ITEMS = 100
 INFINITY = Leaf(r"\infty")
 MINUS_INFINITY = Leaf(r"-\infty")
-REALS = Leaf(r"\mathbb {R}")
+REALS = Leaf(r"\mathbb{R}")
 
 _OPEN, _CLOSE = "([", ")]"
 _RELATION = re.compile(r"\s*(\\(?:le|ge|ne|in|approx|equiv|parallel|perp)(?![A-Za-z])|[<>=])\s*")

@@ -28,6 +28,19 @@ TOLERANCE = 1e-30
 _TOO_LARGE = re.compile(r"\^\s*\{?\s*\(?\s*\d{4,}|\^[^+\-]*\^[^+\-]*\^|\d{7,}\s*!|\d{30,}")
 
 
+# What sympy and the parser raise where they fail on an expression. MemoryError is left to the process's owner.
+_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
 class LibraryError(Exception):
     """The algebra library failed; the answer was not judged."""
 
@@ -51,20 +64,16 @@ def same_by_library(gold: str, answer: str) -> bool:
         if len(text) > LONGEST or _TOO_LARGE.search(text):
             raise Unreadable("too large for the algebra library")
     verify, convert = _library()
-    expressions = [_converted(convert, text) for text in (gold, answer)]
     try:
+        expressions = [_converted(convert, text) for text in (gold, answer)]
         if (agree := _same_constants(*expressions)) is not None:
             return agree
         return bool(verify(*expressions, timeout_seconds=None, raise_on_error=True))
-    except (
-        ArithmeticError,
-        AttributeError,
-        NotImplementedError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise LibraryError(f"{type(error).__name__} in math-verify: {error}"[:200]) from error
+    except Unreadable:  # a ValueError too, but it judges the text
+        raise
+    except _FAILURES as error:
+        # Its message may hold an expression, and to print one can take for ever.
+        raise LibraryError(f"{type(error).__name__} in math-verify or its parser") from error
 
 
 def _same_constants(gold: Any, answer: Any) -> bool | None:
@@ -144,8 +153,10 @@ def _library() -> tuple[Any, Any]:
 def _converted(convert: Any, text: str) -> Any:
     try:
         return convert(text)
-    except (RecursionError, MemoryError):
-        raise
-    except Exception as error:
-        # The parser raises plain Exception for text that is no LaTeX to it.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The grammar let through what the converter has no meaning for, such as the determinant of a number.
         raise Unreadable(f"latex2sympy2_extended: {type(error).__name__}") from error
+    except Exception as error:
+        if type(error) is Exception:  # what the parser raises for text that is no LaTeX to it
+            raise Unreadable("latex2sympy2_extended: no LaTeX") from error
+        raise

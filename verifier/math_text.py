@@ -122,7 +122,9 @@ def _command(match: re.Match[str]) -> str:
     name = match[1]
     if name is None:
         return match[0]
-    return _COMMANDS.get(name, f"\\{name}") + " "
+    spelling = _COMMANDS.get(name, f"\\{name}")
+    braced = match.string.startswith("{", match.end()) and spelling == f"\\{name}"
+    return spelling if braced else spelling + " "
 
 
 def _function(name: str) -> str:

@@ -91,6 +91,8 @@ DEEP = 10_000
         r"0^{-1}",
         r"\infty-\infty",
         r"\log_1 5",
+        "2_{2.1}",
+        "9_9",
         "None",
         "__import__('os').system('true')",
     ],
