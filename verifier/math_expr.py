@@ -45,7 +45,7 @@ _INVERSE = {"sin": "arcsin", "cos": "arccos", "tan": "arctan"}
 _ACCENTS = frozenset("vec bar hat overline tilde widehat widetilde dot angle triangle".split())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def parse(text: str) -> Node:
     """Return the tree of a normalised text.
 

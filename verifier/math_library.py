@@ -64,6 +64,8 @@ def same_by_library(gold: str, answer: str) -> bool:
         if len(text) > LONGEST or _TOO_LARGE.search(text):
             raise Unreadable("too large for the algebra library")
     verify, convert = _library()
+    from sympy.polys.polyerrors import BasePolynomialError
+
     try:
         expressions = [_converted(convert, text) for text in (gold, answer)]
         if (agree := _same_constants(*expressions)) is not None:
@@ -71,7 +73,7 @@ def same_by_library(gold: str, answer: str) -> bool:
         return bool(verify(*expressions, timeout_seconds=None, raise_on_error=True))
     except Unreadable:  # a ValueError too, but it judges the text
         raise
-    except _FAILURES as error:
+    except (*_FAILURES, BasePolynomialError) as error:
         # Its message may hold an expression, and to print one can take for ever.
         raise LibraryError(f"{type(error).__name__} in math-verify or its parser") from error
 

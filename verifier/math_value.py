@@ -116,7 +116,7 @@ def sample_points(names: frozenset[str]) -> list[tuple[dict[str, Fraction], bool
     return points + mixed
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def letters(node: Node) -> frozenset[str]:
     """Return the letters that stand for any number: not e and i."""
     if node.op == "sym":
@@ -124,7 +124,7 @@ def letters(node: Node) -> frozenset[str]:
     return frozenset().union(*(letters(argument) for argument in node.args))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def exact_value(node: Node) -> Fraction | None:
     """Return the value as a fraction; None if it is not rational, or is not seen to be.
 

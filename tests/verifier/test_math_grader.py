@@ -105,6 +105,12 @@ def test_any_answer_is_survived(answer: str) -> None:
     equal(gold=answer, answer="5")
 
 
+def test_what_sympy_cannot_do_is_a_grader_error_with_its_reason() -> None:
+    verdict = grade_math("4", r"\boxed{\gcd(12\%, 8)}")
+    assert (verdict.outcome, verdict.correct) == ("grader_error", None)
+    assert verdict.detail == "PolynomialError in math-verify or its parser"
+
+
 def test_the_next_answer_is_judged_after_a_hostile_one() -> None:
     for hostile in (r"\boxed{9^{9^{9^{9}}}}", r"\boxed{10^{5^{5^{5^{5}}}}}"):
         assert grade_math("4", hostile).correct is False
