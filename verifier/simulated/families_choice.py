@@ -55,9 +55,9 @@ CONTESTS = (
 )
 ORDERING = "<people> <opening>. <clues> Among <x>, <y> and <z>, who <ask>?"
 ORDERING_FIELDS = {
-    "people": r"[A-Z][a-z]+(?:, [A-Z][a-z]+)+ and [A-Z][a-z]+",
+    "people": r"[A-Z][a-z]{1,9}(?:, [A-Z][a-z]{1,9}){1,14} and [A-Z][a-z]{1,9}",
     "opening": "|".join(re.escape(contest.opening) for contest in CONTESTS),
-    "clues": r"[^?]+?",
+    "clues": r"[^?]{1,2000}?",
     "x": "[A-Z][a-z]+",
     "y": "[A-Z][a-z]+",
     "z": "[A-Z][a-z]+",

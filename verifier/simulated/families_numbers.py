@@ -46,7 +46,7 @@ STEPS = {
         "After that, the stock grows to <n> times its size.",
     ),
 }
-CHAIN_FIELDS = {"place": "[A-Z][a-z ]{3,30}", "thing": "[a-z]+", "steps": r"[^?]+?"}
+CHAIN_FIELDS = {"place": "[A-Z][a-z ]{3,30}", "thing": "[a-z]{1,20}", "steps": r"[^?]{1,2000}?"}
 STEP_PATTERNS = [(sign, pattern_of(phrase)) for sign, phrases in STEPS.items() for phrase in phrases]
 
 

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from verifier.grading import grade
-from verifier.instruction_grader import follows
+from verifier.graders.grading import grade
+from verifier.graders.instruction_grader import follows
 from verifier.items import Item
 from verifier.prompts import messages
 from verifier.simulated.examinees import NO_ANSWERS, NOT_SIMULATED, REASONING_MODELS, Answer, answer, is_right

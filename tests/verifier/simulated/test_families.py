@@ -189,3 +189,11 @@ def test_the_command_writes_items_and_their_truth(tmp_path: Path) -> None:
         check=False,
     )
     assert result.returncode == 2 and "no family 'magic'" in result.stderr and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["Anna, ", "A farm shop starts the week with 5 crates. ", "Write a memo about a power cut. "]
+)
+def test_a_long_text_that_nearly_matches_everywhere_is_searched_to_its_end(text: str) -> None:
+    """Without bounds in the patterns this takes hours."""
+    assert find(text * (500_000 // len(text))) is None
