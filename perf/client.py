@@ -145,7 +145,7 @@ async def memory_of_a_run(url: str, requests: int) -> list[tuple[int, float]]:
     """Ask, write and grade; return (answers, resident MB) ten times on the way."""
     from irt.settings import available_cpus
     from verifier.asking import ask_and_grade
-    from verifier.grader_pool import GraderPool
+    from verifier.graders.grader_pool import GraderPool
     from verifier.journal import open_journal
     from verifier.panel import Panel
     from verifier.trials import Job

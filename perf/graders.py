@@ -1,7 +1,7 @@
 """How right and how fast the mathematics grader is, beside math-verify alone and beside plain string match.
 
-All three judge the labelled pairs of tests/verifier/labelled_pairs.tsv: a key, a reply, and by hand whether the reply
-is right. math-verify alone is its own parse and verify with their defaults, on the whole reply; string match is the
+All three judge the labelled pairs of tests/verifier/graders/labelled_pairs.tsv: a key, a reply, and by hand whether the
+reply is right. math-verify alone is its own parse and verify with their defaults, on the whole reply; string match is the
 last box equal to the key. Each runs in a process of its own, on one core; a judge that fails, or is stopped after a
 few seconds, has said "not correct". The rate is over the ordinary pairs, without the hostile ones, once everything is
 imported.
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from irt.command import run
 from irt.io import open_text
 
-PAIRS = Path(__file__).resolve().parents[1] / "tests" / "verifier" / "labelled_pairs.tsv"
+PAIRS = Path(__file__).resolve().parents[1] / "tests" / "verifier" / "graders" / "labelled_pairs.tsv"
 HOSTILE = "hostile"
 SECONDS = 5.0
 MEMORY_BYTES = 4 * 2**30
@@ -68,7 +68,7 @@ def read_pairs(path: Path = PAIRS) -> list[Pair]:
 
 def ours(gold: str, text: str) -> bool:
     """Judge by our grader."""
-    from verifier.math_grader import grade_math
+    from verifier.graders.math_grader import grade_math
 
     return grade_math(gold, text).correct is True
 

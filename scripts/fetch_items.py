@@ -28,11 +28,11 @@ sys.path.insert(0, str(ROOT))
 
 from irt.command import CommandParser, run, whole_number
 from irt.io import InputError, check_output
-from verifier.fetching import SECONDS, fetch
 from verifier.items import Item, write_items
-from verifier.pool_check import PoolReport, check_file, check_pool
-from verifier.source_formats import read_items_of
-from verifier.sources import Source, read_sources
+from verifier.pools.fetching import SECONDS, fetch
+from verifier.pools.pool_check import PoolReport, check_file, check_pool
+from verifier.pools.source_formats import read_items_of
+from verifier.pools.sources import Source, read_sources
 
 EXIT_BROKEN_ITEMS = 1
 POOL = ROOT / "data" / "pool"

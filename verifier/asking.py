@@ -21,7 +21,7 @@ from verifier.client import (
     open_session,
     served_models,
 )
-from verifier.grader_pool import GraderPool
+from verifier.graders.grader_pool import GraderPool
 from verifier.items import Item
 from verifier.panel import Panel, Verifier
 from verifier.prompts import messages

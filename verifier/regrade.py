@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from irt.io import PathLike
 from verifier.asking import Append
-from verifier.grader_pool import GraderPool
+from verifier.graders.grader_pool import GraderPool
+from verifier.graders.verdict import Verdict
 from verifier.reply import final_text
 from verifier.trials import Job, Key, Trial, read_texts, verdict_row
-from verifier.verdict import Verdict
 
 AT_A_TIME = 1000  # texts in memory
 

@@ -29,8 +29,8 @@ from irt.progress import progress
 from irt.settings import available_cpus
 from verifier.asking import Append, Update, ask_and_grade, check_servers
 from verifier.counts import VerifierSummary, summarise, warnings_of, write_matrix
-from verifier.grader_pool import GraderPool
-from verifier.grading import check_graders, check_item, grader_version
+from verifier.graders.grader_pool import GraderPool
+from verifier.graders.grading import check_graders, check_item, grader_version
 from verifier.items import Item, read_items
 from verifier.journal import open_journal
 from verifier.panel import Panel, Verifier, read_panel

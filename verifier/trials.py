@@ -19,12 +19,12 @@ from typing import Any
 
 from irt.io import InputError, PathLike
 from verifier.client import Answered, RequestFailed
+from verifier.graders.verdict import Verdict
 from verifier.items import Item
 from verifier.journal import read_journal
 from verifier.panel import Verifier
 from verifier.prompts import prompt_hash
 from verifier.reply import Reply
-from verifier.verdict import Verdict
 
 TRIAL_OUTCOMES = ("ok", "no_answer", "truncated")  # these count; the others say nothing about the model
 OTHER_OUTCOMES = ("error", "grader_error", "grader_timeout", "ungraded")

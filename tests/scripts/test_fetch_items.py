@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.verifier.hub_stand_in import StandIn, invented_files, stand_in
+from tests.verifier.pools.hub_stand_in import StandIn, invented_files, stand_in
 from verifier.items import read_items
-from verifier.sources import read_sources
+from verifier.pools.sources import read_sources
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "fetch_items.py"
 SOURCES = read_sources()

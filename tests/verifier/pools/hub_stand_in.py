@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from verifier.sources import Source
+from verifier.pools.sources import Source
 
 # What fault may be: "", gated, forbidden, broken, broken body, hang, cut, changed, other revision, no commit, slow.
 

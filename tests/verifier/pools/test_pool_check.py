@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from irt.io import InputError
 from verifier.items import Item, as_fields, read_items, write_items
-from verifier.pool_check import check_file, check_pool
-from verifier.source_formats import read_items_of
-from verifier.sources import read_sources
+from verifier.pools.pool_check import check_file, check_pool
+from verifier.pools.source_formats import read_items_of
+from verifier.pools.sources import read_sources
 
 SOUND = Item("q", "What is $1+1$?", "2", "math")
 CHOICE = Item("c", "Which is a gas?", "A", "choice", choices=("neon", "iron", "gold"))

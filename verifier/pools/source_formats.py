@@ -1,6 +1,6 @@
 """From a source's own files, or a local copy of them, to items with the ids and the order of the benchmark.
 
-Items are made as the source has them, broken ones too: ``verifier.pool_check`` names those and leaves them out.
+Items are made as the source has them, broken ones too: ``verifier.pools.pool_check`` names those and leaves them out.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 from irt.io import InputError, PathLike
 from verifier.items import LABELS, Item
-from verifier.source_records import Record, read_records
-from verifier.sources import HOSTS, Source
+from verifier.pools.source_records import Record, read_records
+from verifier.pools.sources import HOSTS, Source
 
 CONTEST_URL = re.compile(r"20\d\d_AIME_(I{1,2})_Problems/Problem_(\d{1,2})$")
 PROBLEMS_A_CONTEST = 15

@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 
 from irt.io import InputError
-from tests.verifier.hub_stand_in import StandIn, invented_files, stand_in
-from verifier.fetching import fetch
-from verifier.sources import Source, read_sources
+from tests.verifier.pools.hub_stand_in import StandIn, invented_files, stand_in
+from verifier.pools.fetching import fetch
+from verifier.pools.sources import Source, read_sources
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCES = read_sources()
 # huggingface_hub reads its environment when it is first imported, so each of its downloads has its own process.
 PROGRAM = """
 import sys
 from pathlib import Path
 from irt.io import InputError
-from verifier.fetching import fetch
-from verifier.sources import Source
+from verifier.pools.fetching import fetch
+from verifier.pools.sources import Source
 try:
     print(*fetch({source!r}, Path("unused"), {seconds}), sep="\\n")
 except InputError as error:

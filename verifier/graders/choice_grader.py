@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from verifier.graders.verdict import Verdict
 from verifier.items import Item
-from verifier.verdict import Verdict
 
 GRADER = "choice"
 VERSION = "1"

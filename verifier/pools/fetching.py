@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from irt.io import InputError
-from verifier.sources import Source
+from verifier.pools.sources import Source
 
 GITHUB_RAW = "https://raw.githubusercontent.com"
 SECONDS = 60.0

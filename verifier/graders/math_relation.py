@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifier.math_expr import Node, Unreadable, parse
-from verifier.math_form import INFINITY, MINUS_INFINITY, REALS, Builder, Chain, Form, Group, Leaf
-from verifier.math_leaf import same_leaf
-from verifier.math_text import compact
-from verifier.math_value import letters, numeric_value, proportional
+from verifier.graders.math_expr import Node, Unreadable, parse
+from verifier.graders.math_form import INFINITY, MINUS_INFINITY, REALS, Builder, Chain, Form, Group, Leaf
+from verifier.graders.math_leaf import same_leaf
+from verifier.graders.math_text import compact
+from verifier.graders.math_value import letters, numeric_value, proportional
 
 _SYMBOL = re.compile(r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?")
 _NAME = re.compile(

@@ -1,6 +1,6 @@
 """Grading by answer type: one grader each, as a pure function of item and text, in this process and without limits.
 
-``verifier/grader_pool.py`` puts the same function behind time and memory limits. Heavy packages are imported by the
+``grader_pool.py`` puts the same function behind time and memory limits. Heavy packages are imported by the
 first use of the grader that needs them.
 """
 
@@ -10,24 +10,24 @@ import sys
 from collections.abc import Iterable
 
 from irt.io import InputError
-from verifier.instruction_arguments import check_instructions
+from verifier.graders.instruction_arguments import check_instructions
+from verifier.graders.verdict import Verdict
 from verifier.items import Item
-from verifier.verdict import Verdict
 
 
 def grade(item: Item, text: str) -> Verdict:
     """Return the verdict on a reply to an item. What a grader cannot handle is raised, not judged."""
     if item.answer_type == "math":
-        from verifier.math_grader import grade_math
+        from verifier.graders.math_grader import grade_math
 
         assert item.answer is not None
         return grade_math(item.answer, text)
     if item.answer_type == "choice":
-        from verifier.choice_grader import grade_choice
+        from verifier.graders.choice_grader import grade_choice
 
         return grade_choice(item, text)
     if item.answer_type == "instructions":
-        from verifier.instruction_grader import grade_instructions
+        from verifier.graders.instruction_grader import grade_instructions
 
         return grade_instructions(item, text)
     raise ValueError(f"no grader for answer type {item.answer_type!r}")
@@ -36,15 +36,15 @@ def grade(item: Item, text: str) -> Verdict:
 def grader_version(answer_type: str) -> tuple[str, str]:
     """Return the name of the grader of an answer type, and its version with those of the packages it depends on."""
     if answer_type == "math":
-        from verifier import math_grader
+        from verifier.graders import math_grader
 
         return math_grader.GRADER, math_grader.grader_version()
     if answer_type == "choice":
-        from verifier import choice_grader
+        from verifier.graders import choice_grader
 
         return choice_grader.GRADER, choice_grader.VERSION
     if answer_type == "instructions":
-        from verifier import instruction_grader
+        from verifier.graders import instruction_grader
 
         return instruction_grader.GRADER, instruction_grader.version()
     raise ValueError(f"no grader for answer type {answer_type!r}")
@@ -62,11 +62,11 @@ def check_graders(answer_types: Iterable[str]) -> None:
         try:
             grader_version(answer_type)
             if answer_type == "math":
-                from verifier import math_grader
+                from verifier.graders import math_grader
 
                 math_grader.self_test()
             elif answer_type == "instructions":
-                from verifier import instruction_grader
+                from verifier.graders import instruction_grader
 
                 instruction_grader.self_test()
         except ImportError as error:  # also packages that refuse the version of another

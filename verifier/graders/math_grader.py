@@ -1,15 +1,15 @@
 r"""Mathematics: the answer in a reply against the key.
 
 `extract_math` finds the answer, `equal` compares it; see there for the rules. Nothing heavy is imported until an answer
-needs it. Run it on replies of unknown origin only where it can be stopped (`verifier.grader_pool`).
+needs it. Run it on replies of unknown origin only where it can be stopped (`verifier.graders.grader_pool`).
 """
 
 from __future__ import annotations
 
-from verifier.math_equal import equal
-from verifier.math_extract import extract_math
-from verifier.math_library import LibraryError, library_version, self_test
-from verifier.verdict import Verdict
+from verifier.graders.math_equal import equal
+from verifier.graders.math_extract import extract_math
+from verifier.graders.math_library import LibraryError, library_version, self_test
+from verifier.graders.verdict import Verdict
 
 __all__ = ["GRADER", "VERSION", "equal", "extract_math", "grade_math", "grader_version", "self_test"]
 

@@ -24,7 +24,7 @@ class Source:
     files
         Paths in the repository, in the order of the items.
     layout
-        The name of a converter in ``verifier.source_formats``.
+        The name of a converter in ``verifier.pools.source_formats``.
     items
         How many items the files hold.
     sha256

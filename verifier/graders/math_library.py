@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from irt.io import InputError
-from verifier.math_expr import Unreadable
+from verifier.graders.math_expr import Unreadable
 
 PACKAGES = ("math-verify", "latex2sympy2_extended", "antlr4-python3-runtime", "sympy", "mpmath")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifier.math_expr import Node, Unreadable, parse
-from verifier.math_library import needs_library, same_by_library
-from verifier.math_quantity import Quantity, quantity
-from verifier.math_text import compact
-from verifier.math_value import exact_value, letters, numeric_value, same_value
+from verifier.graders.math_expr import Node, Unreadable, parse
+from verifier.graders.math_library import needs_library, same_by_library
+from verifier.graders.math_quantity import Quantity, quantity
+from verifier.graders.math_text import compact
+from verifier.graders.math_value import exact_value, letters, numeric_value, same_value
 
 _DECIMAL = re.compile(r"-?\d*\.\d+")
 FEWEST_DIGITS = 4
@@ -21,7 +21,7 @@ def same_leaf(gold: str, answer: str) -> bool:
     Raises
     ------
     LibraryError
-        As `verifier.math_library.same_by_library`.
+        As `verifier.graders.math_library.same_by_library`.
     """
     gold, answer = _signless_infinity(gold), _signless_infinity(answer)
     if compact(gold) == compact(answer):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import comb, factorial, perm, prod
 from typing import TYPE_CHECKING, Any
 
-from verifier.math_expr import Node, Unreadable
+from verifier.graders.math_expr import Node, Unreadable
 
 if TYPE_CHECKING:
     from mpmath import MPContext

@@ -165,13 +165,13 @@ def _ungradable(item: Item) -> Finding | None:
     """Return a finding if not even the key itself would be taken for right, or the instructions cannot be judged."""
     # Imported here: a pool of choices needs neither grader.
     if item.answer_type == "math":
-        from verifier.math_grader import grade_math
+        from verifier.graders.math_grader import grade_math
 
         answer = item.answer or ""
         if not grade_math(answer, rf"\boxed{{{answer}}}").correct:
             return Finding(item.id, "the grader does not take the answer for itself", _shown(answer))
         return None
-    from verifier.grading import check_item
+    from verifier.graders.grading import check_item
 
     try:
         check_item(item)

@@ -3,7 +3,7 @@
 The checkers are the published ones as lm-eval maintains them, with their oddities: ``nth_paragraph_first_word`` counts
 the paragraphs that are not blank but looks at all of them, keywords are found inside words, a text without any
 language counts as written in the right one. Two things differ, because the published verdicts there are random:
-arguments must all be given (verifier/instruction_arguments.py), and ``letter_frequency`` counts the character of the
+arguments must all be given (instruction_arguments.py), and ``letter_frequency`` counts the character of the
 item also where it is not a letter (``#`` and ``!`` in two published items).
 
 An item is correct if all of its instructions are followed (strict, prompt level).
@@ -17,10 +17,10 @@ from importlib import metadata
 from typing import Any
 
 from irt.io import InputError
-from verifier.instruction_arguments import ARGUMENTS, LANGUAGES, check_instructions, present
+from verifier.graders.instruction_arguments import ARGUMENTS, LANGUAGES, check_instructions, present
+from verifier.graders.punkt_data import provide_punkt
+from verifier.graders.verdict import Verdict
 from verifier.items import Item
-from verifier.punkt_data import provide_punkt
-from verifier.verdict import Verdict
 
 GRADER = "ifeval"
 # Raise it whenever a verdict may change.

@@ -1,7 +1,7 @@
 r"""The form of an answer: a number, or a list, a set, an interval, an equation, a matrix made of such.
 
 Only the outermost structure is taken apart here, by brackets, commas and relation signs; what is left in the leaves is
-for `verifier.math_expr`.
+for `verifier.graders.math_expr`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from verifier.math_expr import Unreadable
-from verifier.math_quantity import without_words
+from verifier.graders.math_expr import Unreadable
+from verifier.graders.math_quantity import without_words
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perf.graders import Pair, read_pairs
-from verifier.math_grader import equal, grade_math
+from verifier.graders.math_grader import equal, grade_math
 
 
 @pytest.mark.parametrize(

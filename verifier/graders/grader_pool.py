@@ -25,11 +25,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from verifier.grading import grader_version
+from verifier.graders.grading import grader_version
+from verifier.graders.verdict import Verdict
 from verifier.items import Item, as_fields
-from verifier.verdict import Verdict
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # Loading the graders takes a second or two, and many times that while many workers start on few cores.
 START_SECONDS = 120.0
 # Signals that only another process sends: the answer is not to blame.
@@ -169,7 +169,7 @@ class GraderPool:
         # One thread a worker, and an order of sets that does not change from worker to worker.
         fixed = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "verifier.grader_worker", json.dumps(settings)],
+            [sys.executable, "-m", "verifier.graders.grader_worker", json.dumps(settings)],
             cwd=ROOT,
             env={**os.environ, **fixed},
             bufsize=0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verifier.math_extract import extract_math
+from verifier.graders.math_extract import extract_math
 
 
 @pytest.mark.parametrize(

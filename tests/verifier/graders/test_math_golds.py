@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from verifier.math_grader import equal, grade_math
+from verifier.graders.math_grader import equal, grade_math
 
 BENCHMARKS = ("aime24", "aime25", "aime26", "amc23", "gaokao2023en")
 ITEMS = os.environ.get("BENCHFILL_ITEMS")

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import re
 
-from verifier.math_expr import LONGEST, Node, Unreadable, parse
-from verifier.math_form import Builder, Chain, Clock, Form, Group, Leaf, read
-from verifier.math_leaf import same_leaf
-from verifier.math_quantity import quantity
-from verifier.math_relation import (
+from verifier.graders.math_expr import LONGEST, Node, Unreadable, parse
+from verifier.graders.math_form import Builder, Chain, Clock, Form, Group, Leaf, read
+from verifier.graders.math_leaf import same_leaf
+from verifier.graders.math_quantity import quantity
+from verifier.graders.math_relation import (
     all_equations,
     flip,
     interval,
@@ -36,8 +36,8 @@ from verifier.math_relation import (
     shortened,
     value_of,
 )
-from verifier.math_text import compact, normalise
-from verifier.math_value import same_value
+from verifier.graders.math_text import compact, normalise
+from verifier.graders.math_value import same_value
 
 _CHOICE_KEY = re.compile(r"\(?([A-Z])\)?")
 _CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)?(?:\(([A-Z])\)|([A-Z])(?=[.):]|$))", re.IGNORECASE)

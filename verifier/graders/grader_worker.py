@@ -1,6 +1,6 @@
 """One process of a grader pool: reads items and texts, writes verdicts, and dies of what it cannot judge.
 
-It is started by ``verifier/grader_pool.py`` with its settings as one JSON object, and speaks JSON lines over its
+It is started by ``grader_pool.py`` with its settings as one JSON object, and speaks JSON lines over its
 standard input and output: ``{"ready": true}`` once the graders are loaded, then a request and a reply in turn. JSON
 escapes every character that is not ASCII, so lone surrogates survive the way.
 
@@ -21,7 +21,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
-from verifier.grading import check_graders, grade
+from verifier.graders.grading import check_graders, grade
 from verifier.items import item_from_fields
 
 # The parent's limit comes first; this is for a worker without a parent.

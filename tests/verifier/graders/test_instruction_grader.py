@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from irt.io import InputError
-from verifier.instruction_arguments import ARGUMENTS, check_instructions
-from verifier.instruction_grader import follows, grade_instructions, self_test, version
+from verifier.graders.instruction_arguments import ARGUMENTS, check_instructions
+from verifier.graders.instruction_grader import follows, grade_instructions, self_test, version
+from verifier.graders.punkt_data import write_punkt
 from verifier.items import Item
-from verifier.punkt_data import write_punkt
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # One instruction of each kind: arguments, a text that follows it, one that does not.
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
@@ -303,7 +303,7 @@ import socket
 def refuse(*arguments):
     raise AssertionError("the network was asked")
 socket.socket.connect = refuse
-from verifier.instruction_grader import self_test
+from verifier.graders.instruction_grader import self_test
 self_test()
 import nltk
 from nltk.tokenize.punkt import PunktTokenizer
@@ -332,7 +332,7 @@ def test_nothing_is_downloaded_or_printed_and_the_parameters_are_nltks(tmp_path:
 
 
 def test_several_processes_write_the_same_data_at_once(tmp_path: Path) -> None:
-    script = "import sys, pathlib, verifier.punkt_data as data; data.write_punkt(pathlib.Path(sys.argv[1]))"
+    script = "import sys, pathlib, verifier.graders.punkt_data as data; data.write_punkt(pathlib.Path(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     writers = [
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], env=environment) for _ in range(4)

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irt.io import InputError
-from tests.verifier.hub_stand_in import invented_files, parquet
+from tests.verifier.pools.hub_stand_in import invented_files, parquet
 from verifier.items import Item, as_fields, item_from_fields
-from verifier.source_formats import LAYOUTS, read_items_of, split_options
-from verifier.source_records import Record
-from verifier.sources import HOSTS, read_sources
+from verifier.pools.source_formats import LAYOUTS, read_items_of, split_options
+from verifier.pools.source_records import Record
+from verifier.pools.sources import HOSTS, read_sources
 
 SOURCES = read_sources()
 BENCHMARKS = ["aime24", "aime25", "aime26", "amc23", "gaokao2023en", "bbh_3obj", "mmlu_bio", "ifeval"]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from irt.io import InputError
-from verifier.math_grader import GRADER, equal, grade_math, grader_version, self_test
-from verifier.verdict import Verdict
+from verifier.graders.math_grader import GRADER, equal, grade_math, grader_version, self_test
+from verifier.graders.verdict import Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CASES = [
     (r"\frac{63}{400}", r"\boxed{63/400}"),
     (r"\sqrt{2}", r"\boxed{\frac{2}{\sqrt 2}}"),
@@ -119,7 +119,7 @@ def test_the_next_answer_is_judged_after_a_hostile_one() -> None:
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     code = (
-        "import sys; from verifier.math_grader import grade_math, grader_version; grader_version();"
+        "import sys; from verifier.graders.math_grader import grade_math, grader_version; grader_version();"
         r"assert grade_math('0.5', '\\boxed{\\frac12}').correct and not grade_math('7', '\\boxed{x=8}').correct;"
         "print([name for name in ('sympy', 'mpmath', 'math_verify', 'latex2sympy2_extended') if name in sys.modules])"
     )
@@ -152,7 +152,7 @@ def test_a_broken_parser_is_named_before_anything_is_graded(tmp_path: Path, fake
     (tmp_path / "math_verify" / "__init__.py").write_text("verify = lambda *args, **kwargs: True\n")
     (tmp_path / "latex2sympy2_extended").mkdir()
     (tmp_path / "latex2sympy2_extended" / "__init__.py").write_text(fake + "\n")
-    code = "from verifier.math_grader import self_test; self_test()"
+    code = "from verifier.graders.math_grader import self_test; self_test()"
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     answer = subprocess.run(
         [sys.executable, "-c", code],
@@ -174,7 +174,7 @@ def test_a_failure_of_the_library_is_no_verdict(tmp_path: Path) -> None:
         "def verify(*args, **kwargs):\n    raise RecursionError('maximum recursion depth exceeded')\n"
     )
     code = (
-        "from verifier.math_grader import grade_math;"
+        "from verifier.graders.math_grader import grade_math;"
         r"verdict = grade_math('n', '\\boxed{\\sum_{k=1}^{n} 1}');"
         "print(verdict.outcome, verdict.correct, verdict.detail)"
     )

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifier.choice_grader import extract_choice, grade_choice
+from verifier.graders.choice_grader import extract_choice, grade_choice
 from verifier.items import LABELS, Item
-from verifier.source_formats import read_items_of
-from verifier.sources import read_sources
+from verifier.pools.source_formats import read_items_of
+from verifier.pools.sources import read_sources
 
 TEN = tuple(f"option number {number}" for number in range(10))
 FOUR = ("gene", "Ulysses", "3.5 km", "None of the above")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from irt.io import InputError
-from verifier.grading import check_graders, check_item, grade, grader_version
+from verifier.graders.grading import check_graders, check_item, grade, grader_version
 from verifier.items import ANSWER_TYPES, Item
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ITEMS = {
     "math": Item("m", "?", r"\frac{1}{2}", "math"),
     "choice": Item("c", "?", "B", "choice", ("gene", "cell")),
@@ -61,7 +61,7 @@ BROKEN = [
 PREFLIGHT = """
 import sys
 from irt.io import InputError
-from verifier.grading import check_graders
+from verifier.graders.grading import check_graders
 try:
     check_graders([sys.argv[1]])
 except InputError as error:
@@ -92,7 +92,7 @@ def test_a_package_that_does_not_work_is_named_before_anything_is_graded(
 def test_choices_are_graded_and_versions_told_without_any_package() -> None:
     """The process that asks the models need not load what the graders do."""
     script = (
-        "import sys, verifier.grader_pool, verifier.grading as g\n"
+        "import sys, verifier.graders.grader_pool, verifier.graders.grading as g\n"
         "g.check_graders(['choice']); [g.grader_version(name) for name in ('math', 'choice', 'instructions')]\n"
         "outside = {'sympy', 'nltk', 'lm_eval', 'numpy', 'langdetect', 'math_verify'} & set(sys.modules)\n"
         "assert not outside, outside"

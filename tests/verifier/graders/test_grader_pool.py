@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from verifier.grader_pool import GraderPool
-from verifier.grading import grade
+from verifier.graders.grader_pool import GraderPool
+from verifier.graders.grading import grade
+from verifier.graders.verdict import Verdict
 from verifier.items import Item
-from verifier.verdict import Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 CHOICE = Item("c", "?", "B", "choice", ("gene", "cell", "atom", "star"))
 MATH = Item("m", "?", r"\frac{63}{400}", "math")
@@ -241,8 +241,8 @@ def test_closing_the_pool_ends_every_worker_and_every_wait(before: set[int]) -> 
 
 PARENT = """
 import sys, threading
-from tests.verifier.test_grader_pool import ENDLESS, NO_COMMA, PLACEHOLDERS
-from verifier.grader_pool import GraderPool
+from tests.verifier.graders.test_grader_pool import ENDLESS, NO_COMMA, PLACEHOLDERS
+from verifier.graders.grader_pool import GraderPool
 with GraderPool(["instructions"], workers=2, seconds=2) as pool:
     pool.grade(NO_COMMA, "none")
     threading.Thread(target=pool.grade, args=(PLACEHOLDERS, ENDLESS * 5), daemon=True).start()
