@@ -89,8 +89,8 @@ def _discard_output() -> None:
 
 
 @contextlib.contextmanager
-def packages_for_fitting() -> Iterator[None]:
-    """Say how to install what a fit needs if an import in the ``with`` block finds it missing.
+def packages_of(requirements: str) -> Iterator[None]:
+    """Say how to install a requirements file if an import in the ``with`` block finds a package missing.
 
     Such imports come after the input has been checked: PyMC takes seconds, and a mistake should not wait for it.
 
@@ -102,9 +102,9 @@ def packages_for_fitting() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.startswith("irt"):
+        if error.name is not None and error.name.partition(".")[0] in ("irt", "verifier"):
             raise  # a fault of ours
         raise InputError(
             f"{sys.executable} has no package {error.name!r}; use `make setup`, or "
-            "`python -m pip install -r requirements_irt.txt` with Python 3.12 or newer"
+            f"`python -m pip install -r {requirements}` with Python 3.12 or newer"
         ) from error

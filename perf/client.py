@@ -64,7 +64,8 @@ async def ours(url: str) -> AsyncIterator[Ask]:
             async def ask() -> None:
                 body = request_body(verifier, item, 7)
                 answered = await complete(session, endpoint, body, deadline_seconds=60)
-                append(answer_row(job, 7, read_reply(answered.payload), answered))
+                reply = read_reply(answered.payload)
+                append(answer_row(job, 7, reply, attempts=answered.attempts, seconds=answered.seconds))
 
             yield ask
 

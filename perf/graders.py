@@ -1,8 +1,8 @@
 """How right and how fast the mathematics grader is, beside math-verify alone and beside plain string match.
 
 All three judge the labelled pairs of tests/verifier/graders/labelled_pairs.tsv: a key, a reply, and by hand whether the
-reply is right. math-verify alone is its own parse and verify with their defaults, on the whole reply; string match is the
-last box equal to the key. Each runs in a process of its own, on one core; a judge that fails, or is stopped after a
+reply is right. math-verify alone is its own parse and verify with their defaults, on the whole reply; string match is
+the last box equal to the key. Each runs in a process of its own, on one core; a judge that fails, or is stopped after a
 few seconds, has said "not correct". The rate is over the ordinary pairs, without the hostile ones, once everything is
 imported.
 

@@ -27,7 +27,7 @@ from typing import Any, Literal
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_list import BENCHMARK_LIST, Benchmark, read_benchmark_list
-from irt.command import EXIT_INTERRUPTED, CommandParser, packages_for_fitting, run
+from irt.command import EXIT_INTERRUPTED, CommandParser, packages_of, run
 from irt.io import InputError
 from irt.matrix_source import MatrixSource, find_sources, read_matrix
 from irt.release import finished, identity_of, recipe_of, write_provenance, write_release
@@ -115,7 +115,7 @@ def summary(outcome: Mapping[str, Any]) -> str:
 
 def fit_all(jobs: Sequence[Job], settings: SamplerSettings, output: Path) -> int:
     """Fit and write one benchmark after the other; return how many have warnings."""
-    with packages_for_fitting():
+    with packages_of("requirements_irt.txt"):
         from irt.release_fit import fit_release
     doubtful = 0
     for number, job in enumerate(jobs, start=1):

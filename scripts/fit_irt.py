@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, packages_for_fitting, run, whole_number
+from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output, sha256_of
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
@@ -96,7 +96,7 @@ def main() -> int:
         outputs.append(arguments.save_draws)
     check_outputs(outputs, files.values())
 
-    with packages_for_fitting():
+    with packages_of("requirements_irt.txt"):
         from irt.fit_files import SCHEMA_VERSION, fit_figures, write_draws, write_fit
         from irt.rasch import fit_rasch
 

@@ -23,6 +23,7 @@ from verifier.client import (
 )
 from verifier.graders.grader_pool import GraderPool
 from verifier.items import Item
+from verifier.journal import Append
 from verifier.panel import Panel, Verifier
 from verifier.prompts import messages
 from verifier.reply import NotACompletion, final_text, read_reply
@@ -33,7 +34,6 @@ FAILURES_IN_A_ROW = 20
 # Answers that wait for a grader. When they are so many, the servers wait too, and memory stays flat.
 WAITING_ANSWERS = 1000
 
-Append = Callable[[dict[str, Any]], None]
 Update = Callable[[int], None]
 
 
@@ -191,10 +191,11 @@ async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> 
             reply = read_reply(answered.payload)
         except (RequestFailed, NotACompletion) as error:
             failure = error if isinstance(error, RequestFailed) else RequestFailed(str(error), 1)
-            asking.append(error_row(job, seed, failure))
+            asking.append(error_row(job, seed, str(failure), failure.attempts))
             _note_failure(asking.progress, name, failure)
             continue
-        asking.append(answer_row(job, seed, reply, answered))
+        row = answer_row(job, seed, reply, attempts=answered.attempts, seconds=answered.seconds)
+        asking.append(row)
         asking.progress.failures[name] = 0
         asking.progress.answers += 1
         asking.update(asking.progress.answers)

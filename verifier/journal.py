@@ -14,12 +14,14 @@ from typing import Any
 
 from irt.io import InputError, PathLike
 
+Append = Callable[[dict[str, Any]], None]  # writes one record
+
 SECONDS_BETWEEN_SYNCS = 1.0
 _BLOCK = 1 << 16
 
 
 @contextlib.contextmanager
-def open_journal(path: PathLike) -> Iterator[Callable[[dict[str, Any]], None]]:
+def open_journal(path: PathLike) -> Iterator[Append]:
     """Open a journal to append to, make it if it is not there, and yield ``append(record)``.
 
     A record that a kill cut short is removed first, with a word on standard error: the next record would be glued to

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from irt.io import PathLike
-from verifier.asking import Append
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.verdict import Verdict
+from verifier.journal import Append
 from verifier.reply import final_text
 from verifier.trials import Job, Key, Trial, read_texts, verdict_row
 

@@ -16,26 +16,22 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from irt.command import CommandParser, run, whole_number
+from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, atomic_writer, sha256_of
-from irt.progress import progress
 from irt.settings import available_cpus
-from verifier.asking import Append, Update, ask_and_grade, check_servers
-from verifier.counts import VerifierSummary, summarise, warnings_of, write_matrix
+from verifier.counts import GUESSING, MATRIX, TRIALS, VerifierSummary, summarise, warnings_of, write_matrix
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.grading import check_graders, check_item, grader_version
 from verifier.items import Item, read_items
 from verifier.journal import open_journal
-from verifier.panel import Panel, Verifier, read_panel
+from verifier.panel import Panel, read_panel
 from verifier.regrade import grade_again, regrade_jobs
-from verifier.serving import ServerFailed, Wave, free_gpus, served, vllm_command, waves
 from verifier.trials import Job, Key, Trial, jobs_of, read_trials
 
 SCHEMA_VERSION = 1
@@ -68,6 +64,8 @@ def main() -> int:
     for item in items:
         check_item(item)
     panel = read_panel(arguments.panel)
+    with packages_of("requirements_verifier.txt"):
+        from verifier.ask_panel import ask_panel
     answer_types = {item.answer_type for item in items}
     check_graders(answer_types)
     journal = arguments.out / "rollouts.jsonl"
@@ -81,7 +79,9 @@ def main() -> int:
         else:
             check_versions(trials, jobs)
             grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
-            ask(panel, [job for job in jobs if not _is_answered(trials, job)], arguments.out, append, pool)
+            if missing := [job for job in jobs if not _is_answered(trials, job)]:
+                for name, reason in ask_panel(panel, missing, arguments.out, append, pool).items():
+                    print(f"{name}: stopped: {reason}", file=sys.stderr)
 
     trials = read_trials(journal, panel.verifiers, items)
     return report(arguments, panel, items, trials)
@@ -89,76 +89,20 @@ def main() -> int:
 
 def check_versions(trials: dict[Key, Trial], jobs: Sequence[Job]) -> None:
     """Refuse to add verdicts of one grader version, or for one key, to those of another."""
+    versions = {
+        answer_type: grader_version(answer_type) for answer_type in {job.item.answer_type for job in jobs}
+    }
     for job in jobs:
         trial = trials.get(job.key)
         if trial is None or trial.grader is None:
             continue
-        present = (*grader_version(job.item.answer_type), job.item.answer)
+        present = (*versions[job.item.answer_type], job.item.answer)
         if trial.grader != present:
             what = "key" if trial.grader[:2] == present[:2] else "grader"
             raise InputError(
                 f"item {job.item.id}: its answers were graded with another {what} ({' '.join(map(str, trial.grader))}; "
                 f"now {' '.join(map(str, present))}); run once with --regrade, so that one matrix has one {what}"
             )
-
-
-def ask(panel: Panel, jobs: Sequence[Job], out: Path, append: Append, pool: GraderPool) -> None:
-    """Ask the jobs, first of all whether the servers are there; say why a verifier was stopped."""
-    if not jobs:
-        return
-    verifiers = list({job.verifier.name: job.verifier for job in jobs}.values())
-    here = [verifier for verifier in verifiers if verifier.base_url is None]
-    planned: list[Wave] = []
-    if here:
-        vllm_command()
-        planned = waves(here, free_gpus())
-    for note in asyncio.run(check_servers(verifiers)):
-        print(f"note: {note}", file=sys.stderr)
-    print(f"{len(jobs):,} answers to ask for", file=sys.stderr)
-    with progress("answers", len(jobs)) as show:
-        stopped = asyncio.run(_ask_everywhere(panel, jobs, planned, out, append, pool, lambda n: show(n, "")))
-    for name, reason in stopped.items():
-        print(f"{name}: stopped: {reason}", file=sys.stderr)
-
-
-async def _ask_everywhere(
-    panel: Panel,
-    jobs: Sequence[Job],
-    planned: Sequence[Wave],
-    out: Path,
-    append: Append,
-    pool: GraderPool,
-    update: Update,
-) -> dict[str, str]:
-    """Ask the servers that are there, and meanwhile those that are started here, wave by wave."""
-    answers: dict[str, int] = {}
-
-    async def ask_part(name: str, part: Sequence[Job]) -> dict[str, str]:
-        def count(so_far: int) -> None:
-            answers[name] = so_far
-            update(sum(answers.values()))
-
-        return await ask_and_grade(part, panel, append, pool, count)
-
-    async def serve_and_ask(verifier: Verifier, gpus: Sequence[int]) -> dict[str, str]:
-        log = out / "logs" / f"{verifier.name.replace('/', '_')}.log"
-        try:
-            async with served(verifier, gpus, log) as ready:
-                part = [replace(job, verifier=ready) for job in jobs if job.verifier == verifier]
-                return await ask_part(verifier.name, part)
-        except ServerFailed as error:
-            return {verifier.name: str(error)}
-
-    async def in_waves() -> dict[str, str]:
-        stopped: dict[str, str] = {}
-        for wave in planned:
-            for one in await asyncio.gather(*(serve_and_ask(verifier, gpus) for verifier, gpus in wave)):
-                stopped |= one
-        return stopped
-
-    there = [job for job in jobs if job.verifier.base_url is not None]
-    results = await asyncio.gather(ask_part("there", there), in_waves())
-    return results[0] | results[1]
 
 
 def report(
@@ -191,6 +135,8 @@ def report(
     else:
         print_table(summaries)
         print(f"Wrote {', '.join([*written, 'summary.json'])} to {arguments.out}")
+        if MATRIX in written:
+            print(f"Next: {fit_command(arguments.out, written, arguments.trials)}")
     short = sum(len(items) * arguments.trials - one.trials for one in summaries)
     if short:
         print(
@@ -198,6 +144,14 @@ def report(
             file=sys.stderr,
         )
     return EXIT_INCOMPLETE if short else 0
+
+
+def fit_command(folder: Path, written: Sequence[str], n_trials: int) -> str:
+    """Return the command that fits what was written."""
+    words = ["python scripts/fit_irt.py", str(folder / MATRIX)]
+    words += ["--trials-csv", str(folder / TRIALS)] if TRIALS in written else ["--n-trials", str(n_trials)]
+    words += ["--guessing-csv", str(folder / GUESSING)] if GUESSING in written else []
+    return " ".join([*words, "--output-dir", str(folder)])
 
 
 def print_table(summaries: Sequence[VerifierSummary]) -> None:

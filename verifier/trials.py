@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from irt.io import InputError, PathLike
-from verifier.client import Answered, RequestFailed
 from verifier.graders.verdict import Verdict
 from verifier.items import Item
 from verifier.journal import read_journal
@@ -80,8 +79,8 @@ class Job:
         return (self.verifier.name, self.item.id, self.trial)
 
 
-def answer_row(job: Job, seed: int, reply: Reply, answered: Answered) -> dict[str, Any]:
-    """Return the row of a reply."""
+def answer_row(job: Job, seed: int, reply: Reply, *, attempts: int, seconds: float) -> dict[str, Any]:
+    """Return the row of a reply that came with the last of some attempts, which took some seconds."""
     return _head("answer", job) | {
         "outcome": reply.outcome,
         "text": reply.text,
@@ -89,8 +88,8 @@ def answer_row(job: Job, seed: int, reply: Reply, answered: Answered) -> dict[st
         "finish_reason": reply.finish_reason,
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
-        "seconds": round(answered.seconds, 4),
-        "attempts": answered.attempts,
+        "seconds": round(seconds, 4),
+        "attempts": attempts,
         "seed": seed,
         "served_model": reply.served_model,
         "error": None,
@@ -98,11 +97,10 @@ def answer_row(job: Job, seed: int, reply: Reply, answered: Answered) -> dict[st
     }
 
 
-def error_row(job: Job, seed: int, failure: RequestFailed) -> dict[str, Any]:
+def error_row(job: Job, seed: int, reason: str, attempts: int) -> dict[str, Any]:
     """Return the row of a request that came to nothing. What went wrong has its own field and is never a text."""
     empty = Reply("error", "", None, None, None, None, None)
-    row = answer_row(job, seed, empty, Answered(None, failure.attempts, 0.0))
-    return row | {"error": str(failure)}
+    return answer_row(job, seed, empty, attempts=attempts, seconds=0.0) | {"error": reason}
 
 
 def verdict_row(job: Job, verdict: Verdict) -> dict[str, Any]:

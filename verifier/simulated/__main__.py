@@ -21,14 +21,15 @@ import math
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from irt.command import CommandParser, run, whole_number
+from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError
 from verifier.simulated.faults import REASONING_FIELDS, Faults
 from verifier.simulated.rewriter import RewriterHabits
-from verifier.simulated.server import make_app
+
+if TYPE_CHECKING:
+    from aiohttp.web import Application
 
 HOST = "127.0.0.1"
 
@@ -73,12 +74,15 @@ def main() -> int:
     )
     if faults.total_rate > 1:
         raise InputError("the rates of faults must not add up to over 1")
+    with packages_of("requirements_verifier.txt"):
+        from verifier.simulated.server import make_app
+
     app = make_app(faults, habits, api_key=arguments.get("api_key"), request_log=arguments.get("request_log"))
     asyncio.run(serve(app, arguments["port"]))
     return 0
 
 
-async def serve(app: web.Application, port: int) -> None:
+async def serve(app: Application, port: int) -> None:
     """Serve on the loopback interface until SIGTERM or SIGINT.
 
     Raises
@@ -89,6 +93,8 @@ async def serve(app: web.Application, port: int) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    from aiohttp import web
+
     # Requests in flight, hanging ones among them, are dropped at the end; 0 seconds would wait for them for ever.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.05)
     await runner.setup()
