@@ -32,6 +32,9 @@ perf: setup ## run the speed, memory and accuracy comparisons (MATRICES=DIR: als
 	$(PY) perf/diagnose.py
 	$(PY) perf/fit.py
 	$(PY) perf/calibration.py
+	$(PY) perf/client.py
+	$(PY) perf/graders.py
+	$(PY) perf/new_items.py
 	@if [ -n "$(MATRICES)" ]; then set -x; $(PY) perf/agreement.py --matrices "$(MATRICES)"; \
 	else echo "left out perf/agreement.py, which needs response matrices: make perf MATRICES=DIR"; fi
 

@@ -2,15 +2,16 @@
 
 It measures clients, so it does nothing else: no routes, no checks. It prints its URL when it listens.
 
-Example:
-  python perf/answering_server.py 0.05
+Examples:
+  python perf/answering_server.py 0.05     # after 50 ms
+  python perf/answering_server.py 0
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import sys
 
 TEXT = "Both ends meet at the middle, so the sum is 4.\n" * 20 + "ANSWER: A"
 COMPLETION = {
@@ -60,4 +61,8 @@ async def serve(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(float(sys.argv[1])))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("seconds", type=float, help="from a request to its answer")
+    asyncio.run(serve(parser.parse_args().seconds))

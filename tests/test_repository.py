@@ -17,7 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.py"))
-HEAVY = ("arviz", "matplotlib", "nutpie", "numba", "pandas", "pymc", "pytensor")
+MODULES = ["verifier.fit_ability", "verifier.rollout", "verifier.simulated", "verifier.simulated.make_items"]
+HEAVY = ("arviz", "lm_eval", "matplotlib", "nutpie", "numba", "pandas", "pymc", "pytensor", "sympy")
 OPTION = r"--[a-z][a-z0-9-]*"
 
 
@@ -65,7 +66,10 @@ def test_readme_tree_names_only_what_exists() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("room", ["scripts", "irt", "perf"])
+ROOMS = ["scripts", "irt", "perf", "verifier", "verifier/graders", "verifier/pools", "verifier/simulated"]
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_readme_tree_names_every_file_of_a_room(room: str) -> None:
     there = {f"{room}/{path.name}" for path in (ROOT / room).glob("*.py") if path.name != "__init__.py"}
     assert there - set(tree_entries()) == set()
@@ -76,7 +80,9 @@ def test_readme_tree_names_every_file_of_a_room(room: str) -> None:
 
 @cache
 def help_of(script: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-X", "importtime", f"scripts/{script}", "--help"]
+    """Run the --help of a script, named by its file, or of a module."""
+    run = ["-m", script] if script in MODULES else [f"scripts/{script}"]
+    command = [sys.executable, "-X", "importtime", *run, "--help"]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -98,7 +104,7 @@ def section_of(script: str) -> str:
         re.finditer(r"^(##+) (.*)$", re.sub(r"```.*?```", blank_out, read("README.md"), flags=re.S), re.M)
     )
     for number, heading in enumerate(headings):
-        if f"`{script}`" in heading[2] or f"`scripts/{script}`" in heading[2]:
+        if heading[2].strip("`") in (script, f"scripts/{script}", f"python -m {script}"):
             later = (h.start() for h in headings[number + 1 :] if len(h[1]) <= len(heading[1]))
             return read("README.md")[heading.end() : next(later, None)]
     pytest.fail(f"README.md has no section whose heading names `{script}`")
@@ -109,26 +115,28 @@ def blank_out(block: re.Match[str]) -> str:
     return "".join("\n" if character == "\n" else " " for character in block[0])
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES])
 def test_help_answers_with_two_examples(script: str) -> None:
     answer = help_of(script)
     assert answer.returncode == 0, answer.stderr
-    examples = re.findall(rf"^\s+(?:\$ )?python3? scripts/{re.escape(script)}\b", answer.stdout, re.M)
+    examples = re.findall(
+        rf"^\s+(?:\$ )?python3? (?:scripts/|-m ){re.escape(script)}(?:\s|$)", answer.stdout, re.M
+    )
     assert len(examples) >= 2
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES])
 def test_help_is_quick_because_it_imports_nothing_heavy(script: str) -> None:
     imported = {line.rpartition("|")[2].strip() for line in help_of(script).stderr.splitlines()}
     assert imported.isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES])
 def test_readme_section_has_every_option_and_no_other(script: str) -> None:
     section = section_of(script)
     mentioned = set(re.findall(rf"(?<![\w-]){OPTION}", section))
     assert options_of(script) - mentioned == set(), "in --help, but not in the README"
-    others = {name for name in SCRIPTS if name in section}
+    others = {name for name in [*SCRIPTS, *MODULES] if name in section}
     known = set().union(*(options_of(name) for name in {script, *others})) | {"--help"}
     assert mentioned - known == set(), "in the README, but not in --help"
 
@@ -169,12 +177,14 @@ def runs_on_python_39(name: str) -> bool:
     return any(fnmatch(name, pattern) for pattern in patterns)
 
 
-def test_irt_imports_no_script_and_its_package_imports_nothing() -> None:
-    for path in (ROOT / "irt").glob("*.py"):
-        assert {name.partition(".")[0] for name in imports_of(path)}.isdisjoint(
-            {"", "scripts", "tests", "perf"}
-        ), path
-    assert imports_of(ROOT / "irt" / "__init__.py") == set()
+@pytest.mark.parametrize(
+    ("room", "forbidden"),
+    [("irt", {"", "verifier", "scripts", "tests", "perf"}), ("verifier", {"", "scripts", "tests", "perf"})],
+)
+def test_imports_point_one_way_and_packages_import_nothing(room: str, forbidden: set[str]) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        assert {name.partition(".")[0] for name in imports_of(path)}.isdisjoint(forbidden), path
+        assert path.name != "__init__.py" or imports_of(path) == set()
 
 
 def test_what_runs_on_python_39_starts_without_any_package() -> None:

@@ -13,7 +13,7 @@ from verifier.asking import Update, ask_and_grade, check_servers
 from verifier.graders.grader_pool import GraderPool
 from verifier.journal import Append
 from verifier.panel import Panel, Verifier
-from verifier.serving import ServerFailed, Wave, free_gpus, served, vllm_command, waves
+from verifier.serving import ServerFailed, Wave, free_gpus, ready_seconds, served, vllm_command, waves
 from verifier.trials import Job
 
 
@@ -37,6 +37,7 @@ def ask_panel(
     planned: list[Wave] = []
     if here:
         vllm_command()
+        ready_seconds()
         planned = waves(here, free_gpus())
     for note in asyncio.run(check_servers(verifiers)):
         print(f"note: {note}", file=sys.stderr)

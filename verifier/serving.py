@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -55,6 +56,20 @@ def vllm_command() -> str:
             f"or give each a base_url, or set {VLLM_VARIABLE}"
         )
     return found
+
+
+def ready_seconds() -> float:
+    """Return how long a server may take to load its model.
+
+    Raises
+    ------
+    InputError
+        If the environment says something else than a number of seconds.
+    """
+    text = os.environ.get(READY_VARIABLE, str(READY_SECONDS))
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]*)?", text):
+        raise InputError(f"{READY_VARIABLE} must be a number of seconds, found {text!r}")
+    return float(text)
 
 
 def free_gpus() -> list[int]:
@@ -153,7 +168,7 @@ def serve_command(verifier: Verifier, n_gpus: int, port: int) -> list[str]:
 
 
 async def _wait_until_ready(verifier: Verifier, process: subprocess.Popen[bytes], log: Path) -> None:
-    seconds = float(os.environ.get(READY_VARIABLE, READY_SECONDS))
+    seconds = ready_seconds()
     assert verifier.base_url is not None
     endpoint = Endpoint(verifier.base_url)
     probe = {"model": verifier.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}

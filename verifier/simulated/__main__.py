@@ -7,7 +7,7 @@ things out and for tests, where the truth must be known; nothing that it says is
 The line "simulated panel ready at URL" on standard output says that it answers. SIGTERM or Ctrl-C ends it.
 
 Examples:
-  python -m verifier.simulated --port 8100
+  python -m verifier.simulated --port 8399
   python -m verifier.simulated --port 0 --latency 0.05 --rate-429 0.05 --rate-500 0.05 --reasoning-field inline
 """
 
