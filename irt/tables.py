@@ -1,4 +1,4 @@
-"""The tables of released benchmarks: diagnostics of each, and of each domain. Standard library only.
+"""The tables of released benchmarks: diagnostics of each, of each domain, and of filled ones. Standard library only.
 
 A row is the same in every form: aligned text and Markdown for readers, CSV and JSON with full figures.
 """
@@ -13,12 +13,13 @@ from statistics import fmean, median
 from typing import Any
 
 from irt.benchmark_list import Benchmark
-from irt.difficulty import diagnose, widest_gaps
+from irt.difficulty import Diagnosis, diagnose, widest_gaps
 from irt.difficulty_csv import read_difficulties
 from irt.io import InputError
 from irt.release import DIFFICULTY, read_provenance
 
 NOT_KNOWN = "—"
+DIFFICULTY_BEFORE = "difficulty_before.csv"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,23 @@ class DomainRow:
     ddm_mean: float
     max_gap_median: float
     max_gap_mean: float
+
+
+@dataclass(frozen=True)
+class FilledRow:
+    """A benchmark before and after new items were added to it.
+
+    ``panel`` says which models answered, None where it is not known.
+    """
+
+    benchmark: str
+    panel: str | None
+    items_before: int
+    items_after: int
+    ddm_before: float
+    ddm_after: float
+    max_gap_before: float
+    max_gap_after: float
 
 
 @dataclass(frozen=True)
@@ -154,6 +172,49 @@ def summarize(rows: Sequence[Row]) -> list[DomainRow]:
     ]
 
 
+def read_filled_rows(folder: Path) -> tuple[list[FilledRow], list[str]]:
+    """Return a row for every filled benchmark by name, and the names of those without difficulties.
+
+    A filled benchmark is NAME.json; NAME/difficulty_before.csv holds the difficulties of the originals as they were
+    before, NAME/difficulty.csv those of all items, recalibrated. Without the folder there are no rows.
+
+    Raises
+    ------
+    InputError
+        If a file of difficulties cannot be diagnosed.
+    """
+    rows, without = [], []
+    for path in sorted(folder.glob("*.json")):
+        beside = path.with_suffix("")
+        if all((beside / name).is_file() for name in (DIFFICULTY_BEFORE, DIFFICULTY)):
+            rows.append(_read_filled_row(beside))
+        else:
+            without.append(path.stem)
+    return rows, without
+
+
+def _read_filled_row(folder: Path) -> FilledRow:
+    before, after = (_diagnosis(folder / name) for name in (DIFFICULTY_BEFORE, DIFFICULTY))
+    panel = (read_provenance(folder) or {}).get("panel")
+    return FilledRow(
+        benchmark=folder.name,
+        panel=panel if isinstance(panel, str) else None,
+        items_before=before.items,
+        items_after=after.items,
+        ddm_before=before.ddm,
+        ddm_after=after.ddm,
+        max_gap_before=before.max_gap,
+        max_gap_after=after.max_gap,
+    )
+
+
+def _diagnosis(path: Path) -> Diagnosis:
+    try:
+        return diagnose(read_difficulties(path).values)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
 def _index(names: Sequence[str], name: str | None) -> int:
     return names.index(name) if name in names else len(names)
 
@@ -206,6 +267,28 @@ def domain_table(rows: Sequence[DomainRow]) -> Table:
     )
 
 
+def filled_table(rows: Sequence[FilledRow]) -> Table:
+    """Return the table of filled benchmarks, rounded."""
+    headings = (
+        "Filled benchmark", "Panel", "Items before", "after", "DDM before", "after", "Max Gap before", "after",
+    )  # fmt: skip
+    left = tuple(heading in ("Filled benchmark", "Panel") for heading in headings)
+    return Table(
+        headings,
+        left,
+        [
+            (
+                row.benchmark,
+                _shown(row.panel),
+                f"{row.items_before:,}",
+                f"{row.items_after:,}",
+                *(f"{x:.3f}" for x in (row.ddm_before, row.ddm_after, row.max_gap_before, row.max_gap_after)),
+            )
+            for row in rows
+        ],
+    )
+
+
 def as_text(table: Table) -> list[str]:
     """Return the lines of a table with aligned columns."""
     lines = [table.headings, *table.rows]
@@ -232,7 +315,9 @@ def _shown(value: float | int | str | None, form: str = "") -> str:
 # For programs ---------------------------------------------------------------------------------------------------
 
 
-def as_csv(rows: Sequence[Row] | Sequence[DomainRow]) -> tuple[list[str], list[list[Any]]]:
+def as_csv(
+    rows: Sequence[Row] | Sequence[DomainRow] | Sequence[FilledRow],
+) -> tuple[list[str], list[list[Any]]]:
     """Return the column names and the rows: figures with 6 decimals, blank where not known."""
     header = [field.name for field in dataclasses.fields(rows[0])]
     return header, [[_cell(value) for value in dataclasses.astuple(row)] for row in rows]

@@ -11,6 +11,7 @@ import pytest
 from irt.benchmark_list import Benchmark
 from irt.io import InputError
 from irt.tables import (
+    FilledRow,
     Row,
     Table,
     as_csv,
@@ -18,6 +19,8 @@ from irt.tables import (
     as_text,
     diagnostics_table,
     domain_table,
+    filled_table,
+    read_filled_rows,
     read_rows,
     summarize,
 )
@@ -158,3 +161,36 @@ def test_text_is_aligned_and_markdown_escapes_its_own_bars() -> None:
     table = Table(("Name", "N"), (True, False), [("a|b", "7"), ("longer", "1,234")])
     assert as_text(table) == ["Name        N", "a|b         7", "longer  1,234"]
     assert as_markdown(table) == ["| Name | N |", "| --- | ---: |", "| a\\|b | 7 |", "| longer | 1,234 |"]
+
+
+def add_filled(folder: Path, name: str, before: str = THREE, after: str = THREE + "3,6\n") -> None:
+    (folder / f"{name}.json").write_text("[]")
+    (folder / name).mkdir()
+    (folder / name / "difficulty_before.csv").write_text(before)
+    (folder / name / "difficulty.csv").write_text(after)
+
+
+def test_a_filled_benchmark_has_a_row_of_before_and_after(tmp_path: Path) -> None:
+    """Difficulty 0, 2, 6 and 10: the widest gap goes from 0.8 to 0.4."""
+    add_filled(tmp_path, "SIM-X")
+    (tmp_path / "SIM-X" / "provenance.json").write_text('{"panel": "simulated"}')
+    add_filled(tmp_path, "A")
+    (tmp_path / "Unfinished.json").write_text("[]")
+    rows, without = read_filled_rows(tmp_path)
+    assert without == ["Unfinished"]
+    assert [(row.benchmark, row.panel) for row in rows] == [("A", None), ("SIM-X", "simulated")]
+    assert (rows[1].items_before, rows[1].items_after) == (3, 4)
+    assert rows[1].max_gap_before == pytest.approx(0.8)
+    assert rows[1].max_gap_after == pytest.approx(0.4)
+    assert rows[1].ddm_before == pytest.approx(19 / 90)
+    assert as_text(filled_table([FilledRow("B", None, 3, 4, 0.25, 0.125, 0.8, 0.4)])) == [
+        "Filled benchmark  Panel  Items before  after  DDM before  after  Max Gap before  after",
+        "B                 —                 3      4       0.250  0.125           0.800  0.400",
+    ]
+
+
+def test_without_a_folder_of_filled_benchmarks_there_are_no_rows(tmp_path: Path) -> None:
+    assert read_filled_rows(tmp_path / "none") == ([], [])
+    add_filled(tmp_path, "Flat", before="item,b_mean\na,1\nb,1\n")
+    with pytest.raises(InputError, match="difficulty_before.csv: all 2 difficulties are equal"):
+        read_filled_rows(tmp_path)

@@ -84,6 +84,25 @@ def test_json_has_full_figures_and_nothing_else_is_on_standard_output(two: Path,
     assert [domain["domain"] for domain in report["domains"]] == ["Mathematics", "All"]
 
 
+def test_filled_benchmarks_beside_the_folder_have_a_table_of_their_own(two: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "filled_benchs" / "SIM-X"
+    beside.mkdir(parents=True)
+    beside.with_suffix(".json").write_text("[]")
+    (beside / "difficulty_before.csv").write_text("item,b_mean\na,0\nb,2\nc,10\n")
+    (beside / "difficulty.csv").write_text("item,b_mean\na,0\nb,2\nc,10\nd,7\n")
+    (beside / "provenance.json").write_text('{"panel": "simulated"}')
+    done = reproduce(tmp_path, "--benchmarks", "two", "--output", "tables")
+    assert (
+        "Filled benchmark  Panel      Items before  after  DDM before  after  Max Gap before  after\n"
+        "SIM-X             simulated             3      4       0.211  0.125           0.800  0.500\n"
+    ) in done.stdout
+    assert done.stderr == "Wrote diagnostics, domains and filled, .csv and .md each, to tables\n"
+    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    assert names == [*FILES, "filled.csv", "filled.md"]
+    report = json.loads(reproduce(tmp_path, "--benchmarks", "two", "--json").stdout)
+    assert [row["items_after"] for row in report["filled"]] == [4]
+
+
 def test_a_folder_without_any_benchmark_is_one_line(tmp_path: Path) -> None:
     assert refuse(tmp_path, "--benchmarks", "none") == "none: no such folder of benchmarks"
     (tmp_path / "empty" / "A").mkdir(parents=True)
