@@ -3,8 +3,7 @@
 candidates.jsonl   kind "candidate": id, round, gap, low, high, target_b, target_pass_rate, parent, prompt, reply,
                    reasoning, finish_reason, prompt_tokens, completion_tokens, seconds, attempts, seed, served_model,
                    error, time
-                   kind "solution": id, number, reply, reasoning, outcome, correct, answer, finish_reason, prompt_tokens,
-                   completion_tokens, seconds, attempts, seed, served_model, error, time
+                   kind "solution": id, number, outcome, correct, answer, and the reply's fields as above
 decisions.jsonl    id, round, stage, decision, reason, detail, figures; at most one row for a candidate and stage
 rollouts.jsonl     the rows of verifier.trials; the item is the candidate's id
 

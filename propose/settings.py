@@ -1,4 +1,4 @@
-"""The settings of a run. Written into its config.json when it is made, and never changed; only the caps may be raised."""
+"""The settings of a run, written into its config.json when it is made and never changed; only caps may be raised."""
 
 from __future__ import annotations
 

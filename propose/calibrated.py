@@ -1,0 +1,201 @@
+"""The calibrated benchmark that a run starts from: its items, their difficulties, the panel's answers and abilities."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from irt.arrays import FloatArray, IntArray
+from irt.difficulty import normalize
+from irt.io import InputError, sha256_of
+from irt.response_matrix import ResponseMatrix, read_guessing, read_response_matrix
+from verifier.ability_calibration import read_calibration
+from verifier.ability_posterior import Abilities, fit_ability
+from verifier.items import Item, read_items
+
+FEWEST_MODELS = 3
+_MAKE = "`bash run_experiment.sh calibrate` makes it"
+
+
+@dataclass(frozen=True)
+class CalibrationFiles:
+    """Where the files of a benchmark are; ``trials`` and ``guessing`` need not be there."""
+
+    pool: Path
+    matrix: Path
+    trials: Path
+    guessing: Path
+    difficulty: Path
+
+    def present(self) -> dict[str, Path]:
+        """Return those that are there, by what they are."""
+        return {name: path for name, path in vars(self).items() if path.exists()}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """N items and the answers of M models to them.
+
+    Attributes
+    ----------
+    items
+        In the order of the pool; column q0, q1, … of the matrix is the position here.
+    b_mean, b_sd
+        (N,) difficulties of the calibration table; higher is harder.
+    models
+        The rows of the matrix, and of ``abilities``.
+    correct, trials
+        (M, N) counts; 0 trials = not asked.
+    guessing
+        (N,) probability that a guess is right.
+    n_trials
+        Answers that a verifier gave to an item, and gives to a new one.
+    """
+
+    items: tuple[Item, ...]
+    b_mean: FloatArray
+    b_sd: FloatArray
+    models: tuple[str, ...]
+    correct: IntArray
+    trials: IntArray
+    guessing: FloatArray
+    abilities: Abilities
+    n_trials: int
+
+
+def files_of(data: Path, benchmark: str) -> CalibrationFiles:
+    """Return where the files of a benchmark belong under the root of data."""
+    matrix = data / "matrix"
+    return CalibrationFiles(
+        pool=data / "pool" / f"{benchmark}.jsonl",
+        matrix=matrix / f"{benchmark}_response_matrix.csv",
+        trials=matrix / f"{benchmark}_trials.csv",
+        guessing=matrix / f"{benchmark}_guessing.csv",
+        difficulty=data / "calibration" / benchmark / "difficulty.csv",
+    )
+
+
+def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Calibrated:
+    """Read the files of a benchmark and hold them to each other.
+
+    Parameters
+    ----------
+    n_trials
+        Answers that a verifier gave to an item. If None, it is the largest number in the table of trials, or what the
+        diagnostics.json beside the calibration table says.
+
+    Raises
+    ------
+    InputError
+        If a file is missing (with where it belongs and how to make it), is wrong, or does not fit the others.
+    """
+    for path, what, how in (
+        (files.pool, "item pool", "write one JSON object a line, or fetch it with scripts/fetch_items.py"),
+        (files.matrix, "response matrix of the panel", _MAKE),
+        (files.difficulty, "calibration table", _MAKE),
+    ):
+        if not path.is_file():
+            raise InputError(f"{path}: the {what} is missing; {how}")
+    items = tuple(read_items(files.pool))
+    n_trials = _trials_of(files, n_trials)
+    matrix = read_response_matrix(
+        files.matrix,
+        n_trials=None if files.trials.exists() else n_trials,
+        trials_path=files.trials if files.trials.exists() else None,
+    )
+    _check_matrix(files, matrix, items, n_trials)
+    table = read_calibration(files.difficulty, matrix.items, files.matrix)
+    try:
+        normalize(table.mean.tolist())
+    except ValueError as error:
+        raise InputError(f"{files.difficulty}: {error}; there is no scale to find gaps on") from error
+    correct, trials = np.array(matrix.correct), np.array(matrix.trials)
+    guessing = _guessing(files, matrix, items)
+    abilities = fit_ability(correct, trials, guessing, table, own_table=_own_table(files))
+    return Calibrated(
+        items, table.mean, table.sd, matrix.models, correct, trials, guessing, abilities, n_trials
+    )
+
+
+def check_panel(models: tuple[str, ...], verifiers: tuple[str, ...], matrix: Path, panel: Path) -> None:
+    """Hold the panel to the rows of the matrix, in any order.
+
+    Raises
+    ------
+    InputError
+        With the first names that only one of them has.
+    """
+    if missing := sorted(set(models) - set(verifiers)):
+        raise InputError(
+            f"{panel}: no verifier {missing[0]!r}, which is a row of {matrix}; the models that "
+            "calibrated the benchmark must answer new items too"
+        )
+    if extra := sorted(set(verifiers) - set(models)):
+        raise InputError(
+            f"{matrix}: no row {extra[0]!r}, which is a verifier of {panel}; let it answer the pool too, "
+            "or leave it out of the panel"
+        )
+
+
+def _trials_of(files: CalibrationFiles, n_trials: int | None) -> int:
+    """Return the given number of trials, held to what the fit says, or what the fit says."""
+    path = files.difficulty.with_name("diagnostics.json")
+    try:
+        said = json.loads(path.read_bytes())["trials_per_cell"]
+        fitted = max(said) if isinstance(said, list) and said else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+        fitted = None
+    if n_trials is None:
+        n_trials = fitted
+    if n_trials is None:
+        raise InputError(f"{path}: does not tell the trials of the calibration; say them with --trials")
+    if fitted is not None and fitted != n_trials:
+        raise InputError(
+            f"{path}: the calibration had {fitted} trials of a model and item, not {n_trials}; leave --trials out, or "
+            "calibrate again"
+        )
+    return n_trials
+
+
+def _check_matrix(
+    files: CalibrationFiles, matrix: ResponseMatrix, items: tuple[Item, ...], n_trials: int
+) -> None:
+    if len(matrix.models) < FEWEST_MODELS:
+        raise InputError(
+            f"{files.matrix}: {len(matrix.models)} models; a panel needs at least {FEWEST_MODELS}"
+        )
+    if len(matrix.items) != len(items):
+        raise InputError(
+            f"{files.matrix}: {len(matrix.items)} columns of items, and {files.pool} has {len(items)} items; a column "
+            "q0, q1, … is a position in the pool"
+        )
+    for position, column in enumerate(matrix.items):
+        if column != f"q{position}":
+            raise InputError(
+                f"{files.matrix}: column {position + 2} is {column!r} where q{position} is expected: the position of "
+                f"{items[position].id!r} in {files.pool}"
+            )
+    most = max(map(max, matrix.trials))
+    if most != n_trials:
+        raise InputError(
+            f"{files.trials}: the largest number of trials is {most}, the calibration had {n_trials}; use the "
+            "trials and the calibration of one matrix"
+        )
+
+
+def _guessing(files: CalibrationFiles, matrix: ResponseMatrix, items: tuple[Item, ...]) -> FloatArray:
+    if files.guessing.exists():
+        return np.array(read_guessing(files.guessing, matrix.items))
+    return np.array([item.guessing for item in items])
+
+
+def _own_table(files: CalibrationFiles) -> bool:
+    """Return whether the diagnostics.json beside the table says that it was fitted to this matrix."""
+    try:
+        fit = json.loads(files.difficulty.with_name("diagnostics.json").read_bytes())
+        return bool(fit["inputs"]["matrix"]["sha256"] == sha256_of(files.matrix))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+        return False
