@@ -7,7 +7,7 @@ the program reads them as the solver does.
 Simulated with four solutions by a solver that is right 97 % of the time on items at b = 0, 73 % at 2.5 and 57 % at
 3.2: items with a right key pass in 99 to 100 %, 98 to 99 % and 93 to 94 %, and with a wrong one in 0 %, 2 to 3 % and
 7 %. A rule that wants half of the solutions keeps only 80 % of the hardest mathematics items with a right key, because
-a solver that errs errs in many ways. With two solutions 21 % of the hardest multiple-choice items with a wrong key pass.
+a solver that errs errs in many ways. With two solutions 21 % of the hardest choices with a wrong key pass.
 """
 
 from __future__ import annotations
