@@ -51,8 +51,13 @@ _T_COMMANDS = frozenset(
     "thicksim thinspace tilde times to top triangle triangledown triangleleft triangleq triangleright".split()
 )
 _R_COMMANDS = re.compile(r"r[a-z]{2,}")
-# A backslash alone before what JSON knows no escape for: whoever writes \sqrt or \( does not double backslashes.
-_NOT_DOUBLED = re.compile(r"(?<!\\)\\(?:[^\\\"/bfnrtu\n]|[bf][a-z])")
+# A backslash alone before what JSON knows no escape for, or before a command: whoever writes \sqrt, \( or \frac does
+# not double backslashes.
+_NOT_DOUBLED = re.compile(
+    r"(?<!\\)\\(?:[^\\\"/bfnrtu\n]|[bf][a-z]|r[a-z]{2}|(?:"
+    + "|".join(sorted((_T_COMMANDS | _N_COMMANDS) - set(_N_OR_LINE)))
+    + r")(?![A-Za-z]))"
+)
 _DEPTH = 30
 
 

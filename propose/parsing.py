@@ -6,6 +6,7 @@ How the JSON may be written is told in propose/loose_json.py; what its fields ma
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 from irt.io import InputError
 from propose.loose_json import NotReadable, Number, read_loosely
-from propose.read_key import NoKey, choice_key, choices_of, math_key
+from propose.read_key import NoKey, choice_key, choices_of, math_key, without_choices
 from verifier.graders.grading import check_item
 from verifier.graders.instruction_arguments import ARGUMENTS
 from verifier.items import Item, as_fields, item_from_fields
@@ -59,7 +60,7 @@ _FENCE = re.compile(
 _OBJECT = re.compile(r"(?<!\\)[{\[]\s*(?:[{\"'“”「#]|/[/*]|\w+\s*[:：])")
 _HEADING = re.compile(
     r"^[ \t]*(?:#+[ \t]*)?[*_]{0,3}(?:new[ \t]+)?(question|problem|answer|final answer|题目|问题|答案)"
-    r"[*_]{0,3}[ \t]*[:：][*_]{0,3}",
+    r"(?:[*_]{0,3}[ \t]*[:：][*_]{0,3}|[*_]{0,3}[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _LABEL_BEFORE_QUESTION = re.compile(
@@ -251,6 +252,7 @@ def _question(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _No("malformed", "no question")
     text = _LABEL_BEFORE_QUESTION.sub("", value, count=1) if _LABEL_BEFORE_QUESTION.match(value) else value
+    text = re.sub(r"&(lt|gt|amp|quot|#39);", lambda entity: html.unescape(entity[0]), text)
     text = "\n".join(line.rstrip() for line in text.strip().splitlines())
     if len(text) < SHORTEST_QUESTION:
         raise _No("malformed", f"the question is only {text!r}")
@@ -274,6 +276,7 @@ def _choice(fields: dict[str, Any], question: str, parent: Item, item_id: str) -
             question, choices = split_options(question, "question")
         except InputError:
             raise _No("malformed", "no choices") from None
+    question = without_choices(question, choices)
     if len(choices) != len(parent.choices):
         raise _No("wrong_type", f"{len(choices)} choices, where the parent has {len(parent.choices)}")
     folded = [unicodedata.normalize("NFKC", " ".join(choice.split())) for choice in choices]
@@ -289,6 +292,11 @@ def _instructions(fields: dict[str, Any], question: str, item_id: str) -> Item:
         raise _No("malformed", "no list of instruction_ids")
     ids = tuple(one.strip() for one in ids)
     kwargs = fields.get("kwargs")
+    if isinstance(kwargs, str) and kwargs.strip().startswith(("[", "{")):
+        try:
+            kwargs, _ = read_loosely(kwargs)
+        except NotReadable as error:
+            raise _No("malformed", f"kwargs: {error}") from error
     if isinstance(kwargs, list) and len(ids) == 1:
         kwargs = (kwargs,)
     if kwargs in (None, ()) and not any(ARGUMENTS.get(one) for one in ids):

@@ -18,6 +18,7 @@ _DOLLARS = re.compile(r"\$\$(.+)\$\$|\$([^$]+)\$|\\\((.+)\\\)|\\\[(.+)\\\]", re.
 # Two words in a row, outside of \text{...}, make a sentence.
 _SENTENCE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}[,;]?\s+[A-Za-z]{2,}")
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox|operatorname)\s*\{[^{}]*\}")
+_REMARK = re.compile(r"\b(?:since|because|thus|hence|approximately|i\.e)\b|≈|\\approx\b", re.IGNORECASE)
 _OR_WORDS = re.compile(r"\b(?:or|and)\b", re.IGNORECASE)
 _LABEL = re.compile(
     r"[\s(\[（【*_\"']*(?:option|choice|answer)?[\s:：(\[（*_]*([A-Za-z])[\s)\]）】*_.,:：\"']*",
@@ -54,11 +55,8 @@ def math_key(value: Any) -> str:
         text = next(group for group in dollars.groups() if group is not None).strip()
     if not text or text.casefold() in ("none", "null", "n/a", "unknown", "?"):
         raise NoKey("no answer")
-    if (
-        "\n" in text
-        or len(text) > LONGEST_KEY
-        or _SENTENCE.search(_TEXT_COMMAND.sub("", _OR_WORDS.sub("", text)))
-    ):
+    words = _TEXT_COMMAND.sub("", _OR_WORDS.sub("", text))
+    if "\n" in text or len(text) > LONGEST_KEY or _SENTENCE.search(words) or _REMARK.search(words):
         raise NoKey(f"the answer is more than a value: {text[:80]!r}")
     return text
 
@@ -117,6 +115,16 @@ def choices_of(value: Any) -> tuple[str, ...]:
     if _all_labelled(texts):
         return tuple(match[2].strip() for text in texts if (match := _LABEL_AND_TEXT.fullmatch(text)))
     return texts
+
+
+def without_choices(question: str, choices: tuple[str, ...]) -> str:
+    """Return a question without the list of its choices, where it ends in one: they are listed after it anyway."""
+    lines = question.splitlines()
+    listed = tuple(line.strip() for line in lines[-len(choices) :])
+    if len(lines) <= len(choices) or not _all_labelled(listed) or choices_of(listed) != choices:
+        return question
+    before = "\n".join(lines[: -len(choices)]).rstrip()
+    return re.sub(r"\n\s*(?:options|choices)\s*[:：]?$", "", before, flags=re.IGNORECASE)
 
 
 def _choice(value: Any) -> str:

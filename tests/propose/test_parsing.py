@@ -194,6 +194,21 @@ MATH_RECOVERED: dict[str, tuple[str, str, str]] = {
         "What is one and one?",
         "2",
     ),
+    "headings without a colon": (
+        "## Question\nWhat is one and one?\n\n## Answer\n2",
+        "What is one and one?",
+        "2",
+    ),
+    "html entities": (
+        '{"question": "If $1 &lt; x &lt; 3$, what is whole $x$?", "answer": "2"}',
+        "If $1 < x < 3$, what is whole $x$?",
+        "2",
+    ),
+    "tabs and line breaks that are latex": (
+        r'{"question": "If $\tan x = 1$ and $\text{for } n \neq 0$, what is $\nu$?", "answer": "2"}',
+        r"If $\tan x = 1$ and $\text{for } n \neq 0$, what is $\nu$?",
+        "2",
+    ),
     "no json at all": ("Question: What is one and one?\nAnswer: 2", "What is one and one?", "2"),
     "no json, and markdown": (
         "**Question:** What is one\nand one?\n\n**Answer:** $2$\n",
@@ -226,6 +241,8 @@ MATH_REFUSED: dict[str, tuple[str, str]] = {
     "the working as the key": (
         '{"question": "What is one and one?", "solution": "First add them up, and you get 2."}', "malformed"
     ),
+    "an answer with a reason": ('{"question": "What is one and one?", "answer": "2 (since 1+1=2)"}', "malformed"),
+    "an answer and its approximation": ('{"question": "What is one half?", "answer": "1/2 ≈ 0.5"}', "malformed"),
     "a number with a comma and no quotes": ('{"question": "What is one and one?", "answer": 1,234}', "malformed"),
     "an answer after an explanation": ("Question: What is one and one?\nAnswer: 2\nOr perhaps 3.", "malformed"),
     "choices where the parent has none": ('{"question": "What is one and one?", "answer": "A", "choices": ["2", "3"]}', "wrong_type"),
@@ -255,6 +272,9 @@ CHOICE_RECOVERED: dict[str, tuple[str, str]] = {
     ),
     "choices as one text": (
         '{"question": "Which one is it then?", "choices": "A) red\\nB) blue\\nC) green", "answer": "B"}', "B"
+    ),
+    "choices twice": (
+        '{"question": "Which one is it then?\\nOptions:\\nA) red\\nB) blue\\nC) green", "choices": ["red", "blue", "green"], "answer": "B"}', "B"
     ),
     "choices at the end of the question": (
         '{"question": "Which one is it then?\\nOptions:\\n(A) red\\n(B) blue\\n(C) green", "answer": "(B)"}', "B"
@@ -291,6 +311,10 @@ WRITING_RECOVERED: dict[str, tuple[str, dict[str, Any]]] = {
         {"relation": "at least", "num_words": 50},
     ),
     "no arguments where none are needed": (f'{{{POEM}, "instruction_ids": ["punctuation:no_comma"]}}', {}),
+    "arguments as a text": (
+        f'{{{POEM}, "instruction_ids": ["length_constraints:number_words"], "kwargs": "[{{\\"relation\\": \\"at least\\", \\"num_words\\": 50}}]"}}',
+        {"relation": "at least", "num_words": 50},
+    ),
     "python's None": (f"{{{POEM}, 'answer': None, 'instruction_ids': ['punctuation:no_comma'], 'kwargs': [None]}}", {}),
 }  # fmt: skip
 
