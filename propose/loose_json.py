@@ -41,9 +41,9 @@ _AFTER_STRING = re.compile(rf"\s*(?:[{_COMMAS}{_COLONS}\]}}]|//|/\*|$)")
 _COMMAND = re.compile(r"[A-Za-z]+")
 # Commands that begin as an escape for a line break or a tab. (No item has a backspace, a form feed or a bell.)
 _N_COMMANDS = frozenset(
-    "n nabla natural ncong ne nearrow neg neq newline nexists ngeq ngtr ni nless nleq nmid nobreak noindent nolimits "
+    "nabla ncong ne nearrow neg neq newline nexists ngeq ngtr ni nless nleq nmid nobreak node noindent nolimits "
     "nonumber not notin nparallel nprec nsim nsubseteq nsucc nsupseteq nu nwarrow".split()
-) - {"n"}
+)
 # A line break and a variable, unless the writer does not double backslashes.
 _N_OR_LINE = ("ne", "ni", "nu")
 _T_COMMANDS = frozenset(

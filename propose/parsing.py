@@ -16,58 +16,17 @@ from typing import Any
 from irt.io import InputError
 from propose.loose_json import NotReadable, Number, read_loosely
 from propose.read_key import NoKey, choice_key, choices_of, math_key, without_choices
+from propose.reply_parts import labelled, name_of, objects_in, without_thinking
 from verifier.graders.grading import check_item
 from verifier.graders.instruction_arguments import ARGUMENTS
 from verifier.items import Item, as_fields, item_from_fields
 from verifier.pools.source_formats import split_options
-from verifier.reply import END_OF_THINKING, START_OF_THINKING
 
-# What a field may be called, in small letters without blanks, hyphens and underscores.
-_CALLED = {
-    "question": (
-        "question",
-        "problem",
-        "prompt",
-        "newquestion",
-        "newproblem",
-        "questiontext",
-        "stem",
-        "题目",
-        "问题",
-    ),
-    "answer": (
-        *(
-            "answer",
-            "finalanswer",
-            "correctanswer",
-            "correct",
-            "key",
-            "answerkey",
-            "correctoption",
-            "correctchoice",
-        ),
-        *("answerletter", "gold", "答案", "正确答案"),
-    ),
-    "choices": ("choices", "options", "选项"),
-    "instruction_ids": ("instructionids", "instructionidlist", "instructions"),
-    "kwargs": ("kwargs", "arguments", "args"),
-}
-_NAME_OF = {called: name for name, names in _CALLED.items() for called in names}
 _INSTEAD_OF_ANSWER = "solution"  # the key in some replies, the whole working in others
-_FENCE = re.compile(
-    r"^[ \t>]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE
-)
-_OBJECT = re.compile(r"(?<!\\)[{\[]\s*(?:[{\"'“”「#]|/[/*]|\w+\s*[:：])")
-_HEADING = re.compile(
-    r"^[ \t]*(?:#+[ \t]*)?[*_]{0,3}(?:new[ \t]+)?(question|problem|answer|final answer|题目|问题|答案)"
-    r"(?:[*_]{0,3}[ \t]*[:：][*_]{0,3}|[*_]{0,3}[ \t]*$)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _LABEL_BEFORE_QUESTION = re.compile(
     r"\s*[*_]{0,2}(?:question|problem)[*_]{0,2}\s*[:：][*_]{0,2}\s*", re.IGNORECASE
 )
 SHORTEST_QUESTION = 12  # characters
-_MOST_STARTS = 40
 
 
 @dataclass(frozen=True)
@@ -105,31 +64,21 @@ def parse_reply(text: str, parent: Item, item_id: str) -> Item | Unusable:
         The reply as served.
     """
     try:
-        return _item_of(_without_thinking(text), parent, item_id)
+        return _item_of(without_thinking(text), parent, item_id)
+    except NotReadable as error:
+        return _unreadable(error)
     except _No as error:
         return error.unusable
 
 
-def _without_thinking(text: str) -> str:
-    """Return a reply without its thoughts; some servers send only the tag that ends them."""
-    *thoughts, last = text.split(END_OF_THINKING)
-    kept = ""
-    for part in thoughts:
-        before, starts, _ = part.partition(START_OF_THINKING)
-        kept = kept + before if starts else ""
-    last, starts, _ = last.partition(START_OF_THINKING)
-    text = kept + last
-    if starts and not text.strip():
-        raise _No("truncated", "the reply ends inside its thinking")
-    if not text.strip():
-        raise _No("malformed", "the reply is empty")
-    return text
+def _unreadable(error: NotReadable) -> Unusable:
+    return Unusable("truncated" if error.cut_off else "malformed", str(error))
 
 
 def _item_of(text: str, parent: Item, item_id: str) -> Item:
     found: dict[Item, None] = {}
     refused: list[_No] = []
-    objects, unreadable = _objects(text)
+    objects, unreadable = objects_in(text)
     for pairs in objects:
         try:
             found[_item(_fields(pairs), parent, item_id)] = None
@@ -140,71 +89,14 @@ def _item_of(text: str, parent: Item, item_id: str) -> Item:
     if found:
         return next(iter(found))
     if unreadable is not None and unreadable.cut_off:
-        raise _No("truncated", str(unreadable))
+        raise unreadable
     if refused:
         raise refused[-1]
-    if (fields := _labelled(text)) is not None:
+    if (fields := labelled(text)) is not None:
         return _item(fields, parent, item_id)
     if unreadable is not None:
-        raise _No("malformed", str(unreadable))
+        raise unreadable
     raise _No("malformed", "no item in the reply")
-
-
-# Where the item is -----------------------------------------------------------------------------------------------
-
-
-def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], NotReadable | None]:
-    """Return the objects that may be items, and why the last one that could not be read could not.
-
-    They are in fences, or, where none is there, anywhere.
-    """
-    objects: list[list[tuple[str, Any]]] = []
-    unreadable: NotReadable | None = None
-    # Last the whole text: a fence may be on one line with the object, or inside a string of it.
-    for block in (*(fence[3] for fence in _FENCE.finditer(text)), text):
-        if block is text and objects:
-            break
-        at = 0
-        for _ in range(_MOST_STARTS):
-            start = _OBJECT.search(block, at)
-            if start is None:
-                break
-            try:
-                value, at = read_loosely(block, start.start())
-            except NotReadable as error:
-                unreadable, at = error, start.start() + 1
-            else:
-                objects += _candidates(value)
-    return objects, unreadable
-
-
-def _candidates(value: Any) -> list[list[tuple[str, Any]]]:
-    """Return the objects in a value that have a question: itself, those of a list, or the one inside a wrapper."""
-    if isinstance(value, tuple):
-        return [pairs for one in value for pairs in _candidates(one)]
-    if not isinstance(value, list):
-        return []
-    if any(_name(key) == "question" for key, _ in value) or any(_name(key) == "answer" for key, _ in value):
-        return [value]
-    inside = [pairs for _, one in value for pairs in _candidates(one)]
-    return inside or [value]
-
-
-def _name(key: str) -> str | None:
-    return _NAME_OF.get(re.sub(r"[\s_-]", "", key).casefold())
-
-
-def _labelled(text: str) -> dict[str, Any] | None:
-    """Return the fields of a reply that has no object and says "Question: ..." and "Answer: ..." once each."""
-    headings = list(_HEADING.finditer(text))
-    names = [_name(heading[1].lower().replace(" ", "")) for heading in headings]
-    if names != ["question", "answer"]:
-        return None
-    question = text[headings[0].end() : headings[1].start()].strip()
-    answer, _, rest = text[headings[1].end() :].strip().partition("\n")
-    if rest.strip(" \n*_-`"):
-        return None  # an explanation, or a second thought
-    return {"question": question, "answer": answer.strip(" *_")}
 
 
 # What is in it -------------------------------------------------------------------------------------------------------
@@ -217,7 +109,7 @@ def _fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {}
     for key, value in pairs:
-        name = _name(key)
+        name = name_of(key)
         if name is None or value is None and name in fields:
             continue
         if fields.get(name) is not None and not _same(fields[name], value):

@@ -4,7 +4,9 @@ r"""Replies as models write them: what is certain is recovered to the letter, th
 from __future__ import annotations
 
 import json
+import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ import pytest
 from propose.candidate import REASONS
 from propose.parsing import Unusable, parse_reply
 from verifier.items import Item, as_fields
+from verifier.pools.pool_check import check_pool
+from verifier.pools.source_formats import read_items_of
+from verifier.pools.sources import read_sources
 from verifier.simulated.families import FAMILIES, make_items
 from verifier.simulated.rewriter import BROKEN_FORMATS
 
@@ -435,3 +440,53 @@ def test_doubled_backslashes_stay_so_whatever_latex_follows() -> None:
     for more in ("", r" Note that $\sqrt{4} = 2$."):
         item = parse_reply(json.dumps({"question": question, "answer": "2"}) + more, MATH, "c")
         assert isinstance(item, Item) and item.question == question
+
+
+@pytest.mark.parametrize("benchmark", read_sources())
+def test_published_items_come_back_as_they_were_written(benchmark: str) -> None:
+    folder = os.environ.get("BENCHFILL_ITEMS")
+    if not folder:
+        pytest.skip("BENCHFILL_ITEMS is not set: no published items to read")
+    names = {
+        "bbh_3obj": ["bbh_logical_deduction_three_objects", "bbh_tracking_shuffled_objects_three_objects"],
+        "mmlu_bio": ["mmlu_biology"],
+    }
+    source = read_sources()[benchmark]
+    paths = [Path(folder) / f"{name}.jsonl" for name in names.get(benchmark, [benchmark])]
+    items = check_pool(read_items_of(source, paths), source.defects).items
+    not_doubled = []
+    for item in items:
+        fields = {
+            k: v for k, v in as_fields(item).items() if k not in ("id", "answer_type", "source", "licence")
+        }
+        text = json.dumps(fields, ensure_ascii=False, indent=2)
+        for reply in (f"```json\n{text}\n```", f"Here: {text}", str(fields)):
+            assert same(parse_reply(reply, item, "c"), item), item.id
+        if not same(parse_reply(text.replace("\\\\", "\\"), item, "c"), item):
+            not_doubled.append(item.id)
+    # "\n\n" as the subject of a question, and commands that only that question defines, cannot be told apart.
+    assert len(not_doubled) <= 0.03 * len(items), not_doubled
+
+
+def same(read: Item | Unusable, item: Item) -> bool:
+    """Whether an item came back, apart from blanks at the ends of lines and the dollar signs of its key."""
+
+    def plain(text: str | None) -> str:
+        return "\n".join(line.strip() for line in (text or "").strip("$ ").strip().splitlines())
+
+    return isinstance(read, Item) and (
+        [
+            plain(read.question),
+            plain(read.answer),
+            [*map(plain, read.choices)],
+            read.instruction_ids,
+            read.kwargs,
+        ]
+        == [
+            plain(item.question),
+            plain(item.answer),
+            [*map(plain, item.choices)],
+            item.instruction_ids,
+            item.kwargs,
+        ]
+    )
