@@ -1,0 +1,156 @@
+"""Fit a run's accepted items together with the originals, and write the filled benchmark and the report.
+
+Input   a run's folder (propose/results/BENCHMARK/RUN), finished or not, and the benchmark it was made for in
+        BENCHFILL_DATA (data).
+Output  in that folder: filled.json (id, question, answer), filled_items.jsonl (all that grading needs), report.html,
+        recalibration.json, difficulty_before.csv, and of the joint fit difficulty.csv, ability.csv, diagnostics.json.
+
+DDM and Max Gap are those of the estimates; the 90 % interval is that of the posterior draws, see report.html.
+
+Examples:
+  python -m propose.recalibrate propose/results/aime26/first
+  python -m propose.recalibrate propose/results/aime26/first --seed 7 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import atomic_writer, write_csv
+from irt.response_matrix import ResponseMatrix
+from irt.settings import ESTIMATOR, SamplerSettings
+from propose.filled import filled_name, filled_pool, write_filled
+from verifier.items import write_items
+
+if TYPE_CHECKING:
+    from propose.outcome import Outcome
+    from propose.recalibrating import Recalibration, Spread
+
+SCHEMA_VERSION = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.prog = "python -m propose.recalibrate"
+    parser.add_argument("run", type=Path, metavar="RUN_FOLDER", help="the run's folder")
+    parser.add_argument("--name", help="what ids begin with (the benchmark's name in capitals)")
+    parser.add_argument("--tune", type=whole_number(1), help="warm-up draws a chain (%(default)s)")
+    parser.add_argument("--draws", type=whole_number(4), help="kept draws a chain (%(default)s)")
+    parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), help="random seed (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    defaults = SamplerSettings()
+    parser.set_defaults(tune=defaults.tune, draws=defaults.draws, seed=defaults.seed)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read, fit, write, and say what was written."""
+    arguments = parse_arguments()
+    with packages_of("requirements_verifier.txt"):
+        from propose.outcome import read_outcome
+    outcome = read_outcome(arguments.run)
+    name = arguments.name or filled_name(outcome.config.settings.benchmark)
+    settings = replace(SamplerSettings(), tune=arguments.tune, draws=arguments.draws, seed=arguments.seed)
+    found = finish(outcome, name, settings)
+    if arguments.json:
+        print(json.dumps(figures_of(outcome, found), indent=2))
+    else:
+        if outcome.config.simulated:
+            print("The panel is SIMULATED: these figures are no measurement of any model.")
+        for what, spread in (("before", found.before), ("after", found.after)):
+            print(f"{what:7}{line_of(spread)}")
+        print(f"Wrote filled.json, filled_items.jsonl, report.html and the fit to {arguments.run}")
+    return 0
+
+
+def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibration:
+    """Recalibrate a run and write all its outputs; ``name`` is what the filled items' ids begin with.
+
+    Raises
+    ------
+    InputError
+        If an output cannot be written.
+    """
+    with packages_of("requirements_irt.txt"):
+        from irt.fit_files import fit_figures, write_fit
+        from propose.outcome import counts_of
+        from propose.recalibrating import Counts, recalibrate
+        from propose.report import write_report
+
+    calibrated, folder = outcome.calibrated, outcome.folder.path
+    originals = Counts(calibrated.correct, calibrated.trials, calibrated.guessing)
+    new = counts_of(outcome.accepted, len(calibrated.models))
+    started = time.monotonic()
+    found = recalibrate(originals, new, calibrated.b_mean, settings)
+    pool = filled_pool(name, calibrated.items, [one.item for one in outcome.accepted])
+    ids = tuple(item.id for item in pool)
+    matrix = ResponseMatrix(
+        calibrated.models,
+        ids,
+        [[*a, *b] for a, b in zip(originals.correct.tolist(), new.correct.tolist(), strict=True)],
+        [[*a, *b] for a, b in zip(originals.trials.tolist(), new.trials.tolist(), strict=True)],
+    )
+    figures = fit_figures(found.fit, matrix, chains=settings.chains, seconds=time.monotonic() - started)
+    sampling = {"method": "marginal", **vars(settings)}
+    write_fit(
+        folder,
+        matrix,
+        found.fit,
+        {"schema_version": SCHEMA_VERSION, **figures, "sampling": sampling, "estimator": ESTIMATOR}
+        | {"simulated_panel": outcome.config.simulated},
+    )
+    write_csv(
+        folder / "difficulty_before.csv",
+        ["item", "b_mean", "b_sd"],
+        (
+            [identifier, f"{b:.6f}", f"{sd:.6f}"]
+            for identifier, b, sd in zip(
+                ids[: len(calibrated.items)], calibrated.b_mean, calibrated.b_sd, strict=True
+            )
+        ),
+    )
+    write_items(folder / "filled_items.jsonl", pool)
+    write_filled(folder / "filled.json", pool)
+    with atomic_writer(folder / "recalibration.json") as handle:
+        json.dump(figures_of(outcome, found), handle, indent=2)
+        handle.write("\n")
+    write_report(folder / "report.html", outcome, found, ids)
+    return found
+
+
+def figures_of(outcome: Outcome, found: Recalibration) -> dict[str, Any]:
+    """Return what recalibration.json holds."""
+    spent = outcome.state.spent
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "simulated_panel": outcome.config.simulated,
+        "before": asdict(found.before),
+        "after": asdict(found.after),
+        "accepted": len(outcome.accepted),
+        "expected_false_landings": round(outcome.expected_false_landings, 4),
+        "rounds": len(outcome.state.rounds),
+        "candidates": len(outcome.state.candidates),
+        "rollouts": spent.rollouts,
+        "panel_tokens": spent.panel_tokens,
+        "rewriter_tokens": spent.rewriter_tokens,
+    }
+
+
+def line_of(spread: Spread) -> str:
+    """Return a spread as a line for people."""
+    ddm, gap = spread.ddm, spread.max_gap
+    return (
+        f"{spread.items:5,} items   DDM {ddm.of_estimates:.4f} (90 % of draws {ddm.low:.4f} to {ddm.high:.4f})   "
+        f"Max Gap {gap.of_estimates:.4f} ({gap.low:.4f} to {gap.high:.4f})"
+    )
+
+
+if __name__ == "__main__":
+    run(main)

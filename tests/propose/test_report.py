@@ -1,0 +1,173 @@
+"""The report, the recalibrated files and a candidate's life, from a run of the real loop with the simulated panel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irt.difficulty_csv import read_difficulties
+from irt.io import InputError
+from propose.candidate import ACCEPTED
+from propose.outcome import Outcome, read_outcome
+from propose.report import report
+from propose.settings import Settings
+from tests.benchfill_simulation import pool_with_gap, run_in_folder, write_benchmark
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIALS = 4
+
+
+class _Checker(HTMLParser):
+    """Finds tags that are not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def command(module: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "BENCHFILL_DATA": str(folder.parent / "data")}
+    return subprocess.run(
+        [sys.executable, "-m", f"propose.{module}", str(folder), *args],
+        cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two rounds on 30 items with a gap from -0.8 to 1.2."""
+    path = tmp_path_factory.mktemp("run")
+    items = pool_with_gap(30, (-0.8, 1.2), seed=3, families=["power", "fractions", "writing"])
+    write_benchmark(path / "data", "demo", items, TRIALS, seed=1)
+    settings = Settings("demo", "first <run>", gaps=2, max_rounds=2, parents=3, children=2)
+    run_in_folder(path / "first", path / "data", settings, TRIALS)
+    return path / "first"
+
+
+@pytest.fixture(scope="module")
+def outcome(folder: Path) -> Outcome:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHFILL_DATA", str(folder.parent / "data"))
+        return read_outcome(folder)
+
+
+def test_a_run_has_accepted_items_with_full_counts(outcome: Outcome) -> None:
+    assert outcome.accepted
+    for one in outcome.accepted:
+        assert one.figure("trials") == [TRIALS] * 12
+        assert one.figure("low") < one.figure("b_mean") < one.figure("high")
+    assert outcome.expected_false_landings == pytest.approx(
+        sum(1 - one.decision.figures["p_in_gap"] for one in outcome.accepted)
+    )
+
+
+def test_the_report_is_one_page_that_loads_nothing_and_says_simulated(outcome: Outcome) -> None:
+    page = report(outcome)
+    checker = _Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert not [tag for tag, attrs in checker.tags if tag == "script" or {"src", "href"} & dict(attrs).keys()]
+    assert '<p class="simulated">SIMULATED PANEL' in page
+    assert "first &lt;run&gt;" in page and "<run>" not in page
+    assert "<svg" in page and "Max Gap" in page and "calibrated with the originals yet" in page
+    for one in outcome.accepted:
+        assert one.item.id in page
+
+
+def test_rejections_of_the_report_and_accepted_add_up_to_all_candidates(outcome: Outcome) -> None:
+    table = report(outcome).partition("<h2>Rejections</h2>")[2].partition("</table>")[0]
+    counts = [int(number) for number in re.findall(r"<td>(\d+)</td></tr>", table)]
+    assert counts
+    assert sum(counts) + len(outcome.accepted) == len(outcome.state.decisions)
+
+
+def test_recalibrate_writes_the_filled_benchmark_its_fit_and_the_report(
+    folder: Path, outcome: Outcome
+) -> None:
+    done = command("recalibrate", folder, "--tune", "150", "--draws", "200", "--json")
+    assert done.returncode == 0, done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    entries = json.loads((folder / "filled.json").read_text(encoding="utf-8"))
+    n, new = len(outcome.calibrated.items), len(outcome.accepted)
+    assert [entry["id"] for entry in entries] == [
+        *(f"DEMO-origin-{number:03d}" for number in range(n)),
+        *(f"DEMO-fill-{number:03d}" for number in range(1, new + 1)),
+    ]
+    assert all(set(entry) == {"id", "question", "answer"} for entry in entries)
+    assert read_difficulties(folder / "difficulty.csv").ids == tuple(entry["id"] for entry in entries)
+    assert len(read_difficulties(folder / "difficulty_before.csv").ids) == n
+    assert figures["after"]["items"] == n + new and figures["simulated_panel"] is True
+    assert figures["after"]["max_gap"]["of_estimates"] < figures["before"]["max_gap"]["of_estimates"]
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "DEMO-fill-001" in page and "90 % interval" in page
+    again = command("recalibrate", folder, "--tune", "150", "--draws", "200", "--json")
+    assert again.stdout == done.stdout
+
+
+def test_a_pool_that_changed_since_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHFILL_DATA", str(folder.parent / "data"))
+    pool = folder.parent / "data" / "pool" / "demo.jsonl"
+    was = pool.read_text(encoding="utf-8")
+    pool.write_text(was + "\n", encoding="utf-8")
+    try:
+        with pytest.raises(InputError, match="restore it, or init a new run"):
+            read_outcome(folder)
+    finally:
+        pool.write_text(was, encoding="utf-8")
+
+
+# A candidate's life ----------------------------------------------------------------------------------------------
+
+
+def test_every_candidate_can_be_listed_and_its_life_read_back(folder: Path, outcome: Outcome) -> None:
+    listed = command("show", folder)
+    assert listed.returncode == 0, listed.stderr
+    assert len(listed.stdout.splitlines()) == len(outcome.state.decisions)
+    everything = json.loads(command("show", folder, "--json").stdout)
+    assert [one["id"] for one in everything] == sorted(outcome.state.decisions)
+    for one in everything:
+        assert one["candidate"]["prompt"] and one["candidate"]["reply"] and one["parent"]["question"]
+        assert one["decision"] in ("accepted", "rejected")
+        assert (one["reason"] is None) == (one["decision"] == ACCEPTED)
+
+
+def test_the_life_of_an_accepted_candidate_has_all_of_it(folder: Path, outcome: Outcome) -> None:
+    one = outcome.accepted[0]
+    text = command("show", folder, one.item.id).stdout
+    for part in (
+        f"{one.item.id}: accepted",
+        "SIMULATED",
+        f"--- parent {one.candidate.parent}",
+        one.candidate.prompt.strip(),
+        one.candidate.reply.strip(),
+        f"key: {one.item.answer}",
+        "solution 1",
+        "agrees with the key",
+        f"P(b from {one.figure('low'):.2f} to {one.figure('high'):.2f}) = {one.figure('p_in_gap'):.3f}",
+    ):
+        assert part in text, part
+    assert len(re.findall(rf"^simulated-\d\d  +\d of {TRIALS} right", text, re.M)) == 12
+
+
+def test_an_id_that_is_not_there_is_one_line(folder: Path) -> None:
+    done = command("show", folder, "r99-g1-p1-c1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("no candidate 'r99-g1-p1-c1'; leave the id out to list all\n")
+    assert done.stderr.count("\n") == 1
