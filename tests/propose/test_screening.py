@@ -8,13 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from propose.candidate import REASONS, Solution
+from propose.candidate import REASONS, Brief, Solution
+from propose.near_duplicates import NearDuplicates
+from propose.parsing import parse_reply
+from propose.prompting import rewrite_prompt
 from propose.screening import screen_item, screen_solutions
 from verifier.graders.grading import grade
 from verifier.items import Item
 from verifier.prompts import messages
 from verifier.simulated.examinees import answer
 from verifier.simulated.families import REWRITER, make_items, problem_of
+from verifier.simulated.rewriter import RewriterHabits, rewrite
 
 MATH = Item("c", "What is one and one, please?", "2", "math")
 WRITING = Item(
@@ -147,3 +151,27 @@ def test_wrong_keys_are_caught_and_good_hard_items_survive(families: Sequence[st
         at for at in range(len(items)) if at // 30 == len(DIFFICULTIES) - 1
     ]  # the solver is right in 62 %
     assert sum(good_passed[at] for at in hardest) / len(hardest) >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("habits", "lowest", "highest"),
+    [
+        (RewriterHabits(wrong_key_rate=1.0), 0.0, 0.05),
+        (RewriterHabits(duplicate_rate=1.0), 0.0, 0.0),
+        (RewriterHabits(), 0.95, 1.0),
+    ],
+    ids=["wrong keys", "duplicates", "good items"],
+)
+def test_from_prompt_to_screen(habits: RewriterHabits, lowest: float, highest: float) -> None:
+    pool = make_items(40, seed=1, families=["chain", "draws", "fractions", "system"])
+    index = NearDuplicates(pool)
+    passed = 0
+    for seed in range(160):
+        parent = pool[seed % len(pool)]
+        prompt = rewrite_prompt(Brief("demo", parent, 0.5, (0.2, 0.35, 0.5, 0.7)[seed % 4]))
+        item = parse_reply(rewrite(prompt, seed, habits).text, parent, f"c{seed}")
+        assert isinstance(item, Item) and screen_item(item, "demo") is None
+        repeated = index.find(item)
+        index.add(item)
+        passed += repeated is None and passes(item, item)
+    assert lowest <= passed / 160 <= highest
