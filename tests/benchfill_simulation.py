@@ -5,6 +5,7 @@ The rewriter and the examinees are those of verifier.simulated, their texts are 
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -202,7 +203,8 @@ def write_benchmark(data: Path, name: str, items: Sequence[Item], n_trials: int,
             for column, item in zip(columns, items, strict=True)
         ),
     )
-    return read_calibrated(files, n_trials)
+    files.difficulty.with_name("diagnostics.json").write_text(json.dumps({"trials_per_cell": [n_trials]}))
+    return read_calibrated(files)
 
 
 def run_in_folder(folder: Path, data: Path, settings: Settings, n_trials: int) -> None:

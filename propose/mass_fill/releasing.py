@@ -1,0 +1,82 @@
+"""What a mass fill leaves for others: NAME.json, and beside it how it came about.
+
+NAME.json                     array of {id, question, answer}; originals first and unchanged
+NAME/items.jsonl              the same items with all that grading needs
+NAME/difficulty_before.csv    item,b_mean,b_sd of the originals, as they were calibrated before
+NAME/difficulty.csv           of all items, calibrated together
+NAME/provenance.json          who answered and wrote, what was spent, DDM and Max Gap before and after
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from irt.difficulty import Diagnosis, diagnose
+from irt.difficulty_csv import read_difficulties
+from irt.io import atomic_writer, write_csv
+from propose.filled import filled_pool, write_filled
+from propose.outcome import Outcome
+from verifier.items import write_items
+
+SCHEMA_VERSION = 1
+
+
+def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any]:
+    """Write the filled benchmark of finished passes; return what provenance.json holds."""
+    first, last = passes[0], passes[-1]
+    originals = first.calibrated.items
+    accepted = [one.item for outcome in passes for one in outcome.accepted]
+    pool = filled_pool(name, originals, accepted)
+    folder = output / name
+    provenance = {
+        "schema_version": SCHEMA_VERSION,
+        "name": name,
+        "panel": "simulated" if first.config.simulated else "models",
+        "note": (
+            "Filled with a simulated panel and a simulated rewriter: nothing here is a measurement of any model."
+            if first.config.simulated
+            else "Filled with the models below."
+        ),
+        "verifiers": dict(first.config.panel["identities"]),
+        "rewriter": dict(first.config.rewriter["identities"]),
+        "trials_per_cell": first.config.n_trials,
+        "inputs": {what: dict(file) for what, file in first.config.inputs.items()},
+        "settings": [outcome.config.settings.as_fields() for outcome in passes],
+        "before": _figures(_diagnosis(first.folder.path / "difficulty_before.csv")),
+        "after": _figures(_diagnosis(last.folder.path / "difficulty.csv")),
+        "accepted": len(accepted),
+        "expected_false_landings": round(sum(outcome.expected_false_landings for outcome in passes), 4),
+        "candidates": sum(len(outcome.state.decisions) for outcome in passes),
+        "rollouts": sum(outcome.state.spent.rollouts for outcome in passes),
+        "tokens": sum(outcome.state.spent.tokens for outcome in passes),
+    }
+    ids = [item.id for item in pool]
+    _copy(first.folder.path / "difficulty_before.csv", folder / "difficulty_before.csv", ids)
+    _copy(last.folder.path / "difficulty.csv", folder / "difficulty.csv", ids)
+    write_items(folder / "items.jsonl", pool)
+    with atomic_writer(folder / "provenance.json") as handle:
+        json.dump(provenance, handle, indent=2, ensure_ascii=False)
+        handle.write("\n")
+    write_filled(output / f"{name}.json", pool)
+    return provenance
+
+
+def _diagnosis(path: Path) -> Diagnosis:
+    return diagnose(read_difficulties(path).values)
+
+
+def _figures(diagnosis: Diagnosis) -> dict[str, float]:
+    found = asdict(diagnosis)
+    return {what: found[what] for what in ("items", "ddm", "max_gap")}
+
+
+def _copy(source: Path, target: Path, ids: Sequence[str]) -> None:
+    """Copy the difficulties of a pass under the ids of the release; the order of items is the same."""
+    means = read_difficulties(source).values
+    sds = read_difficulties(source, "b_sd").values
+    rows = ([name, f"{mean:.6f}", f"{sd:.6f}"] for name, mean, sd in zip(ids, means, sds, strict=False))
+    write_csv(target, ["item", "b_mean", "b_sd"], rows)

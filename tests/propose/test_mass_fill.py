@@ -1,0 +1,100 @@
+"""A mass fill from end to end on a simulated panel that is served: passes, what is released, going on, its mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from irt.tables import read_filled_rows
+from tests.benchfill_simulation import pool_with_gap, write_benchmark
+from tests.verifier.simulated.panel_process import simulated_panel
+from verifier.items import read_items
+
+ROOT = Path(__file__).resolve().parents[2]
+SIMULATED = ROOT / "verifier" / "panels" / "simulated.toml", ROOT / "propose" / "rewriters" / "simulated.toml"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """The simulated panel on a free port; panel and rewriter files that point there."""
+    folder = tmp_path_factory.mktemp("served")
+    with simulated_panel() as panel:
+        for path, name in zip(SIMULATED, ("panel.toml", "rewriter.toml"), strict=True):
+            (folder / name).write_text(path.read_text().replace(":8399/", f":{panel.port}/"))
+        yield folder / "panel.toml", folder / "rewriter.toml"
+
+
+def mass_fill(folder: Path, served: tuple[Path, Path], *args: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "BENCHFILL_DATA": str(folder / "data"),
+        "BENCHFILL_RESULTS": str(folder / "results"),
+        "PYTHONPATH": str(ROOT),
+    }
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "propose.mass_fill", "demo", "SIM-T"),
+            *("--panel", str(served[0]), "--rewriter", str(served[1]), "--output", str(folder / "filled")),
+            *("--gaps", "1", "--max-rounds", "1", "--parents", "3", "--children", "2", "--max-gap", "0"),
+            *("--tune", "100", "--draws", "100", "--passes", "2", *args),
+        ],
+        cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=300,
+    )  # fmt: skip
+
+
+def test_two_passes_are_released_and_the_same_command_asks_nothing_again(
+    tmp_path: Path, served: tuple[Path, Path]
+) -> None:
+    items = pool_with_gap(24, (-0.9, 1.3), seed=2, families=["power", "ordering"])
+    calibrated = write_benchmark(tmp_path / "data", "demo", items, 4, seed=1)
+    done = mass_fill(tmp_path, served)
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED" in done.stdout
+
+    entries = json.loads((tmp_path / "filled" / "SIM-T.json").read_text(encoding="utf-8"))
+    beside = tmp_path / "filled" / "SIM-T"
+    provenance = json.loads((beside / "provenance.json").read_text(encoding="utf-8"))
+    new = provenance["accepted"]
+    assert [entry["id"] for entry in entries] == [
+        *(f"SIM-T-origin-{number:03d}" for number in range(24)),
+        *(f"SIM-T-fill-{number:03d}" for number in range(1, new + 1)),
+    ]
+    assert [entry["answer"] for entry in entries[:24]] == [item.answer for item in items]
+    assert [item.question for item in read_items(beside / "items.jsonl")[:24]] == [i.question for i in items]
+    (row,), without = read_filled_rows(tmp_path / "filled")
+    assert without == [] and row.panel == "simulated" == provenance["panel"]
+    assert (row.items_before, row.items_after) == (24, 24 + new)
+    assert row.max_gap_after < row.max_gap_before
+    assert row.max_gap_before == pytest.approx(provenance["before"]["max_gap"], abs=1e-5)
+
+    # The second pass starts from all counts of the first.
+    second = tmp_path / "results" / "demo" / "mass-SIM-T" / "pass-02" / "data" / "matrix"
+    first_row = (second / "demo_response_matrix.csv").read_text().splitlines()[1].split(",")[1:]
+    assert [int(cell) for cell in first_row[:24]] == calibrated.correct[0].tolist()
+
+    journals = {path: path.read_bytes() for path in (tmp_path / "results").rglob("rollouts.jsonl")}
+    assert len(journals) == 2
+    again = mass_fill(tmp_path, served)
+    assert again.stdout == done.stdout
+    assert {path: path.read_bytes() for path in journals} == journals
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "the item pool is missing"),
+        (("--max-gap", "2"), "must be a number from 0 to 1, found '2'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, served: tuple[Path, Path], args: tuple[str, ...], message: str
+) -> None:
+    done = mass_fill(tmp_path, served, *args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "filled").exists()
