@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,7 @@ from verifier.journal import Append, open_journal, read_journal
 from verifier.trials import TRIAL_OUTCOMES
 
 SCHEMA_VERSION = 1
+_REPOSITORY = Path(__file__).resolve().parents[1]
 CHARACTERS_A_TOKEN = 4  # where a server does not count
 
 
@@ -65,6 +67,26 @@ class RunFolder:
     def rounds(self) -> Path:
         """One row a finished round."""
         return self.path / "rounds.jsonl"
+
+
+def data_root() -> Path:
+    """Return where benchmarks are: the environment's BENCHFILL_DATA, or the repository's data."""
+    return Path(os.environ.get("BENCHFILL_DATA") or _REPOSITORY / "data")
+
+
+def folder_of(benchmark: str, run: str) -> RunFolder:
+    """Return the folder of a run under BENCHFILL_RESULTS, or the repository's propose/results.
+
+    Raises
+    ------
+    InputError
+        For a name that is not one of a folder.
+    """
+    for what, name in (("benchmark", benchmark), ("run", run)):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise InputError(f"{what} {name!r}: a name has letters, digits, '.', '_' and '-' alone")
+    root = Path(os.environ.get("BENCHFILL_RESULTS") or _REPOSITORY / "propose" / "results")
+    return RunFolder(root / benchmark / run)
 
 
 @dataclass(frozen=True)

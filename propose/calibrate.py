@@ -1,0 +1,176 @@
+"""Make what `python -m propose.init` needs from an item pool alone: the panel answers the pool, and a fit follows.
+
+Input   BENCHFILL_DATA (data)/pool/BENCHMARK.jsonl, the items; --panel, who answers, TOML.
+Output  under the same root: rollouts/BENCHMARK/rollouts.jsonl (every answer, append-only; what
+        verifier/run_rollout.sh has left there counts), matrix/BENCHMARK_response_matrix.csv with columns q0, q1, …
+        (positions in the pool) and _trials.csv and _guessing.csv beside it where they apply, and
+        calibration/BENCHMARK/{difficulty.csv,ability.csv,diagnostics.json}.
+
+The same command resumes.
+
+Examples:
+  python -m propose.calibrate aime25 --panel verifier/panel.toml --trials 8
+  python -m propose.calibrate demo --panel verifier/panels/simulated.toml --trials 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import InputError, sha256_of
+from irt.response_matrix import read_guessing, read_response_matrix
+from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
+from propose.calibrated import CalibrationFiles, files_of
+from propose.run_folder import data_root
+from verifier.counts import GUESSING, MATRIX, TRIALS, summarise, warnings_of, write_matrix
+from verifier.graders.grader_pool import GraderPool
+from verifier.graders.grading import check_graders, check_item
+from verifier.items import Item, read_items
+from verifier.journal import open_journal
+from verifier.panel import Panel, read_panel
+from verifier.regrade import grade_again, regrade_jobs
+from verifier.rollout import check_versions, print_table
+from verifier.trials import Key, Trial, jobs_of, read_trials
+
+EXIT_INCOMPLETE = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.prog = "python -m propose.calibrate"
+    parser.add_argument("benchmark", help="its name, as in data/pool/BENCHMARK.jsonl")
+    parser.add_argument("--panel", type=Path, required=True, help="who answers, TOML")
+    parser.add_argument(
+        "--trials", type=whole_number(1, 9999), default=8, help="answers a verifier and item (%(default)s)"
+    )
+    parser.add_argument("--tune", type=whole_number(1), help="warm-up draws a chain of the fit (%(default)s)")
+    parser.add_argument("--draws", type=whole_number(4), help="kept draws a chain of the fit (%(default)s)")
+    parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), help="of the fit (%(default)s)")
+    defaults = SamplerSettings()
+    parser.set_defaults(tune=defaults.tune, draws=defaults.draws, seed=defaults.seed)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Ask what is missing, write the matrix, fit it."""
+    arguments = parse_arguments()
+    files = files_of(data_root(), arguments.benchmark)
+    if not files.pool.is_file():
+        raise InputError(
+            f"{files.pool}: the item pool is missing; write one JSON object a line, or fetch it with "
+            "scripts/fetch_items.py"
+        )
+    items = read_items(files.pool)
+    for item in items:
+        check_item(item)
+    panel = read_panel(arguments.panel)
+    folder = data_root() / "rollouts" / arguments.benchmark
+    trials = ask_pool(folder, panel, items, arguments.trials)
+    names = [verifier.name for verifier in panel.verifiers]
+    summaries = summarise(names, items, arguments.trials, trials)
+    print_table(summaries)
+    for warning in warnings_of(summaries, trials):
+        print(f"warning: {warning}", file=sys.stderr)
+    missing = sum(len(items) * arguments.trials - one.trials for one in summaries)
+    if missing:
+        print(f"{missing} trials are missing; the same command asks for them again", file=sys.stderr)
+    if not all(one.trials for one in summaries):
+        silent = next(one.verifier for one in summaries if not one.trials)
+        raise InputError(
+            f"{silent} has no answer yet, so there is no whole matrix; see above, and run it again"
+        )
+    write_positions(files, names, items, arguments.trials, trials)
+    warned = fit(files, arguments)
+    print(f"Wrote {files.matrix} and {files.difficulty}")
+    for warning in warned:
+        print(f"warning: {warning}", file=sys.stderr)
+    return EXIT_INCOMPLETE if missing else 0
+
+
+def ask_pool(folder: Path, panel: Panel, items: Sequence[Item], n_trials: int) -> Mapping[Key, Trial]:
+    """Let the panel answer what is missing in ``folder``/rollouts.jsonl, and return what is there then."""
+    with packages_of("requirements_verifier.txt"):
+        from verifier.ask_panel import ask_panel
+    answer_types = {item.answer_type for item in items}
+    check_graders(answer_types)
+    journal = folder / "rollouts.jsonl"
+    jobs = list(jobs_of(panel.verifiers, items, n_trials))
+    with open_journal(journal) as append, GraderPool(answer_types, workers=available_cpus()) as pool:
+        trials = read_trials(journal, panel.verifiers, items)
+        check_versions(trials, jobs)
+        grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
+        missing = [job for job in jobs if job.key not in trials or not trials[job.key].answered]
+        if missing:
+            for name, reason in ask_panel(panel, missing, folder, append, pool).items():
+                print(f"{name}: stopped: {reason}", file=sys.stderr)
+    return read_trials(journal, panel.verifiers, items)
+
+
+def write_positions(
+    files: CalibrationFiles,
+    names: Sequence[str],
+    items: Sequence[Item],
+    n_trials: int,
+    trials: Mapping[Key, Trial],
+) -> None:
+    """Write matrix, trials and guessing, the items named by their positions in the pool."""
+    column = {item.id: f"q{position}" for position, item in enumerate(items)}
+    renamed = [replace(item, id=column[item.id]) for item in items]
+    by_column = {(name, column[item], trial): value for (name, item, trial), value in trials.items()}
+    # verifier.counts writes files of fixed names; they take their places here one by one.
+    folder = files.matrix.parent / f".{files.pool.stem}.calibrate"
+    written = write_matrix(folder, names, renamed, n_trials, by_column)
+    for name, path in ((TRIALS, files.trials), (GUESSING, files.guessing), (MATRIX, files.matrix)):
+        if name in written:
+            os.replace(folder / name, path)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+    folder.rmdir()
+
+
+def fit(files: CalibrationFiles, arguments: argparse.Namespace) -> list[str]:
+    """Fit the matrix and write the calibration; return the fit's warnings."""
+    matrix = read_response_matrix(
+        files.matrix,
+        n_trials=None if files.trials.exists() else arguments.trials,
+        trials_path=files.trials if files.trials.exists() else None,
+    )
+    guessing = [0.0] * len(matrix.items)
+    if files.guessing.exists():
+        guessing = read_guessing(files.guessing, matrix.items)
+    with packages_of("requirements_irt.txt"):
+        from irt.fit_files import SCHEMA_VERSION, fit_figures, write_fit
+        from irt.rasch import fit_rasch
+    settings = SamplerSettings(tune=arguments.tune, draws=arguments.draws, seed=arguments.seed)
+    print(f"{len(matrix.models)} models × {len(matrix.items)} items: compiling the fit", file=sys.stderr)
+    started = time.monotonic()
+    fitted = fit_rasch(matrix.correct, matrix.trials, guessing, settings=settings)
+    given = {"matrix": files.matrix, "trials": files.trials, "guessing": files.guessing}
+    diagnostics: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        **fit_figures(fitted, matrix, chains=settings.chains, seconds=time.monotonic() - started),
+        "sampling": {"method": "marginal", "guessing": sorted(set(guessing)), **vars(settings)},
+        "estimator": ESTIMATOR,
+        "inputs": {
+            name: {"file": path.name, "sha256": sha256_of(path)}
+            for name, path in given.items()
+            if path.exists()
+        },
+    }
+    write_fit(files.difficulty.parent, matrix, fitted, diagnostics)
+    return list(diagnostics["warnings"])
+
+
+if __name__ == "__main__":
+    run(main)

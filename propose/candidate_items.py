@@ -1,0 +1,34 @@
+"""The items of a run's candidates, read again from the rewriter's replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from propose.candidate import Candidate
+from propose.parsing import Unusable, parse_reply
+from verifier.items import Item
+
+
+def candidate_items(candidates: Iterable[Candidate], pool: Iterable[Item]) -> dict[str, Item]:
+    """Return the items of the candidates that are well-formed, by id.
+
+    Parameters
+    ----------
+    candidates
+        In the order of their rounds: a parent may be a candidate itself.
+    """
+    known = {item.id: item for item in pool}
+    found: dict[str, Item] = {}
+    for candidate in candidates:
+        item = read_item(candidate, known)
+        if isinstance(item, Item):
+            known[candidate.id] = found[candidate.id] = item
+    return found
+
+
+def read_item(candidate: Candidate, known: Mapping[str, Item]) -> Item | Unusable:
+    """Return the item of a candidate, or why there is none; ``known`` holds its parent."""
+    item = parse_reply(candidate.reply, known[candidate.parent], candidate.id)
+    if isinstance(item, Unusable) and candidate.finish_reason == "length":
+        return Unusable("truncated", item.detail)
+    return item

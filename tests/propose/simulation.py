@@ -1,0 +1,146 @@
+"""A calibrated simulated benchmark, and the loop's two ports in this process: no server, the truth known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from propose.calibrated import Calibrated
+from propose.candidate import RewriterJob
+from propose.loop import Ending, Run, run_rounds
+from propose.run_folder import Journals, RunState
+from propose.settings import Settings
+from verifier.ability_posterior import Abilities, Calibration, fit_ability
+from verifier.asking import seed_of
+from verifier.graders.grading import grade
+from verifier.journal import Append
+from verifier.panel import read_panel
+from verifier.simulated.examinees import answer, is_right
+from verifier.simulated.families import ABILITIES, make_items, true_difficulty
+from verifier.simulated.rewriter import RewriterHabits, rewrite
+from verifier.trials import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+PANEL = read_panel(ROOT / "verifier" / "panels" / "simulated.toml")
+NAMES = tuple(ABILITIES)
+FAMILIES = ("chain", "power", "divisible", "sequence", "system", "draws")
+
+
+def true_abilities(sd: float = 0.15) -> Abilities:
+    """What a good calibration knows of the simulated panel."""
+    return Abilities(np.array(list(ABILITIES.values())), np.full(len(ABILITIES), sd), 0.0)
+
+
+def spread(count: int, gap: tuple[float, float], reach: float = 2.4) -> list[float]:
+    """Difficulties spread evenly from −reach to reach, none in the gap."""
+    width = 2 * reach - (gap[1] - gap[0])
+    places = [-reach + width * (number + 0.5) / count for number in range(count)]
+    return [place if place < gap[0] else place + gap[1] - gap[0] for place in places]
+
+
+@cache
+def calibrated(n_trials: int = 4, gap: tuple[float, float] = (-0.2, 1.4), count: int = 24) -> Calibrated:
+    """A benchmark whose calibration table is as exact as a fit of many trials would make it."""
+    items = make_items(count, seed=3, families=FAMILIES, difficulties=spread(count, gap))
+    counts = np.array(
+        [
+            [sum(is_right(name, item.question, trial) for trial in range(n_trials)) for item in items]
+            for name in NAMES
+        ]
+    )
+    b = np.array([true_difficulty(item.question) for item in items])
+    table = Calibration(b, np.full(count, 0.3))
+    trials, guessing = np.full(counts.shape, n_trials), np.zeros(count)
+    abilities = fit_ability(counts, trials, guessing, table)
+    return Calibrated(
+        tuple(items), table.mean, table.sd, NAMES, counts, trials, guessing, abilities, n_trials
+    )
+
+
+def rewriter_row(job: RewriterJob, text: str) -> dict[str, Any]:
+    row = dict(job.head) | {
+        "reply": text,
+        "reasoning": None,
+        "finish_reason": "stop",
+        "prompt_tokens": 100,
+        "completion_tokens": 50,
+        "seconds": 0.0,
+        "attempts": 1,
+        "seed": job.seed,
+        "served_model": "simulated",
+        "error": None,
+        "time": "",
+    }
+    if job.item is not None:
+        verdict = grade(job.item, text)
+        row |= {"outcome": verdict.outcome, "correct": verdict.correct, "answer": verdict.answer}
+    return row
+
+
+def rewriter(habits: RewriterHabits) -> Callable[[Sequence[RewriterJob], Append], None]:
+    def ask(jobs: Sequence[RewriterJob], append: Append) -> None:
+        for job in jobs:
+            append(rewriter_row(job, rewrite(job.messages[-1]["content"], job.seed, habits).text))
+
+    return ask
+
+
+def panel_rows(job: Job) -> list[dict[str, Any]]:
+    """The rows of one trial; the answer is written out and graded."""
+    head = {"verifier": job.verifier.name, "item": job.item.id, "trial": job.trial}
+    text = answer(job.verifier.model, job.item.question, seed_of(job)).text
+    verdict = grade(job.item, text)
+    answered = {"kind": "answer", "outcome": "ok", "text": text, "reasoning": None, "completion_tokens": 20}
+    judged = {
+        "kind": "verdict",
+        "outcome": verdict.outcome,
+        "correct": verdict.correct,
+        "answer": verdict.answer,
+    }
+    return [head | answered, head | judged]
+
+
+def panel(jobs: Sequence[Job], append: Append) -> dict[str, str]:
+    for job in jobs:
+        for row in panel_rows(job):
+            append(row)
+    return {}
+
+
+def run_in_process(
+    settings: Settings,
+    *,
+    habits: RewriterHabits | None = None,
+    state: RunState | None = None,
+    benchmark: Calibrated | None = None,
+    log: list[tuple[str, dict[str, Any]]] | None = None,
+    **ports: Any,
+) -> tuple[RunState, Ending, dict[str, list[dict[str, Any]]]]:
+    """Run the loop; returns the state, why it ended, and the rows of each journal. ``log`` gets all, in their order."""
+    rows: dict[str, list[dict[str, Any]]] = {"candidates": [], "rollouts": [], "decisions": [], "rounds": []}
+    state = state or RunState()
+
+    def keep(name: str) -> Append:
+        def append(row: dict[str, Any]) -> None:
+            rows[name].append(row)
+            if log is not None:
+                log.append((name, row))
+
+        return append
+
+    loop = Run(
+        settings=settings,
+        calibrated=benchmark or calibrated(),
+        state=state,
+        journals=Journals(**{name: keep(name) for name in rows}),
+        verifiers=PANEL.verifiers,
+        rewriter_max_tokens=4096,
+        ask_rewriter=ports.get("ask_rewriter") or rewriter(habits or RewriterHabits(bias=0.3)),
+        ask_panel=ports.get("ask_panel") or panel,
+        say=lambda line: None,
+    )
+    return state, run_rounds(loop), rows

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from irt.io import InputError, sha256_of, write_csv
+from propose.calibrated import CalibrationFiles, check_panel, files_of, read_calibrated
+from tests.propose.simulation import NAMES, calibrated
+from verifier.items import write_items
+
+
+def write_benchmark(data: Path, benchmark: str = "sim") -> CalibrationFiles:
+    """Write pool, matrix and calibration of the simulated benchmark, as `calibrate` leaves them."""
+    files, made = files_of(data, benchmark), calibrated()
+    columns = [f"q{position}" for position in range(len(made.items))]
+    write_items(files.pool, made.items)
+    write_csv(
+        files.matrix, ["model", *columns], [[name, *row] for name, row in zip(NAMES, made.correct.tolist())]
+    )
+    write_csv(
+        files.difficulty, ["item", "b_mean", "b_sd"], zip(columns, made.b_mean.tolist(), made.b_sd.tolist())
+    )
+    said = {"trials_per_cell": [4], "inputs": {"matrix": {"sha256": sha256_of(files.matrix)}}}
+    files.difficulty.with_name("diagnostics.json").write_text(json.dumps(said))
+    return files
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> CalibrationFiles:
+    return write_benchmark(tmp_path)
+
+
+def test_what_is_read_is_what_was_written(files: CalibrationFiles) -> None:
+    found, made = read_calibrated(files), calibrated()
+    assert found.items == made.items
+    assert found.models == NAMES
+    assert found.n_trials == 4
+    assert (found.correct == made.correct).all()
+    assert found.abilities.mean == pytest.approx(made.abilities.mean)
+    assert (found.guessing == 0).all()
+
+
+def test_trials_can_be_told_and_are_held_to_the_fit(files: CalibrationFiles) -> None:
+    assert read_calibrated(files, 4).n_trials == 4
+    with pytest.raises(InputError, match="the calibration had 4 trials of a model and item, not 8"):
+        read_calibrated(files, 8)
+    files.difficulty.with_name("diagnostics.json").unlink()
+    with pytest.raises(
+        InputError, match="does not tell the trials of the calibration; say them with --trials"
+    ):
+        read_calibrated(files)
+    assert read_calibrated(files, 4).n_trials == 4
+
+
+def test_a_table_of_trials_counts(files: CalibrationFiles) -> None:
+    rows = [line.split(",") for line in files.matrix.read_text().splitlines()]
+    rows[1][1] = "0"
+    write_csv(files.matrix, rows[0], rows[1:])
+    trials = [[row[0], *["4"] * (len(row) - 1)] for row in rows[1:]]
+    trials[0][1] = "3"
+    write_csv(files.trials, rows[0], trials)
+    found = read_calibrated(files)
+    assert found.trials[0, 0] == 3
+    assert found.trials.sum() == 4 * found.trials.size - 1
+    write_csv(files.trials, rows[0], [[row[0], *["5"] * (len(row) - 1)] for row in rows[1:]])
+    with pytest.raises(InputError, match="the largest number of trials is 5, the calibration had 4"):
+        read_calibrated(files)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("pool", "item pool"), ("matrix", "response matrix of the panel"), ("difficulty", "calibration table")],
+)
+def test_a_missing_file_is_one_line_that_says_where_it_belongs(
+    files: CalibrationFiles, name: str, what: str
+) -> None:
+    path = getattr(files, name)
+    path.unlink()
+    with pytest.raises(InputError) as error:
+        read_calibrated(files)
+    assert str(error.value).startswith(f"{path}: the {what} is missing; ")
+    assert "\n" not in str(error.value)
+
+
+def test_columns_are_positions_in_the_pool(files: CalibrationFiles) -> None:
+    text = files.matrix.read_text()
+    files.matrix.write_text(text.replace("q3,q4", "q4,q3"))
+    with pytest.raises(InputError, match="column 5 is 'q4' where q3 is expected"):
+        read_calibrated(files)
+    files.matrix.write_text(text.replace("q0,", "SIM-0001,", 1))
+    with pytest.raises(
+        InputError, match="column 2 is 'SIM-0001' where q0 is expected: the position of 'SIM-0001'"
+    ):
+        read_calibrated(files)
+
+
+def test_pool_and_matrix_have_as_many_items(files: CalibrationFiles) -> None:
+    write_items(files.pool, calibrated().items[:-1])
+    with pytest.raises(InputError, match="24 columns of items, and .* has 23 items"):
+        read_calibrated(files)
+
+
+def test_a_calibration_of_other_items(files: CalibrationFiles) -> None:
+    files.difficulty.write_text(files.difficulty.read_text().replace("q7,", "q70,"))
+    with pytest.raises(InputError, match="no row for 1 of 24 items .*'q7'"):
+        read_calibrated(files)
+
+
+def test_a_scale_without_spread(files: CalibrationFiles) -> None:
+    write_csv(files.difficulty, ["item", "b_mean", "b_sd"], [[f"q{n}", 1.0, 0.2] for n in range(24)])
+    with pytest.raises(InputError, match="no scale to find gaps on"):
+        read_calibrated(files)
+
+
+def test_guessing_comes_from_the_file_or_from_the_choices(files: CalibrationFiles) -> None:
+    items = [
+        replace(item, answer_type="choice", choices=("a", "b"), answer="A") for item in calibrated().items
+    ]
+    write_items(files.pool, items)
+    assert np.unique(read_calibrated(files).guessing).tolist() == [0.5]
+    write_csv(files.guessing, ["item_id", "guessing"], [[f"q{n}", 0.25] for n in range(24)])
+    assert np.unique(read_calibrated(files).guessing).tolist() == [0.25]
+
+
+def test_whether_the_table_saw_these_answers_matters_only_with_guessing(files: CalibrationFiles) -> None:
+    write_csv(files.guessing, ["item_id", "guessing"], [[f"q{n}", 0.25] for n in range(24)])
+    own = read_calibrated(files).abilities.mean
+    files.difficulty.with_name("diagnostics.json").write_text('{"trials_per_cell": [4]}')
+    assert (read_calibrated(files).abilities.mean != own).any()
+
+
+def test_panel_and_matrix_have_the_same_models() -> None:
+    matrix, panel = Path("m.csv"), Path("p.toml")
+    check_panel(("a", "b"), ("b", "a"), matrix, panel)
+    with pytest.raises(InputError, match="p.toml: no verifier 'b', which is a row of m.csv"):
+        check_panel(("a", "b"), ("a",), matrix, panel)
+    with pytest.raises(InputError, match="m.csv: no row 'c', which is a verifier of p.toml"):
+        check_panel(("a",), ("a", "c"), matrix, panel)
