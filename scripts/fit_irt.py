@@ -3,6 +3,7 @@
 P(correct) = g + (1 - g) * sigmoid(theta - b); counts are binomial; theta and b have independent Normal(0, 1) priors.
 
 Input   a CSV: column model, then one column an item; cells are counts of correct answers, blank = never asked.
+        With a trials.csv or guessing.csv beside it, the options that name them are required.
 Output  in --output-dir: difficulty.csv (item,b_mean,b_sd,r_hat,ess_bulk; higher b = harder),
         ability.csv (model,theta_mean,theta_sd,r_hat,ess_bulk) and diagnostics.json.
 
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output, sha256_of
+from irt.matrix_options import add_matrix_options, check_options_beside
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
 
@@ -37,17 +39,7 @@ def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
     parser.add_argument("matrix", type=Path, help="response matrix, .csv or .csv.gz")
-    trials = parser.add_mutually_exclusive_group(required=True)
-    trials.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
-    trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
-    guessing = parser.add_mutually_exclusive_group()
-    guessing.add_argument(
-        "--guessing",
-        type=_guessing,
-        default=0.0,
-        help="guessing probability of all items (0)",
-    )
-    guessing.add_argument("--guessing-csv", type=Path, help="item_id,guessing: one row an item")
+    add_matrix_options(parser)
     parser.add_argument(
         "--output-dir", type=Path, required=True, help="folder for the three files; made if missing"
     )
@@ -80,11 +72,11 @@ def main() -> int:
     arguments = parse_arguments()
     if arguments.save_draws is not None and arguments.save_draws.suffix != ".npz":
         raise InputError(f"--save-draws {arguments.save_draws}: the file name must end in .npz")
-    check_no_trials_beside(arguments.matrix, arguments.trials_csv)
+    check_options_beside(arguments.matrix, arguments)
     matrix = read_response_matrix(
         arguments.matrix, n_trials=arguments.n_trials, trials_path=arguments.trials_csv
     )
-    guessing = [arguments.guessing] * len(matrix.items)
+    guessing = [arguments.guessing or 0.0] * len(matrix.items)
     if arguments.guessing_csv:
         guessing = read_guessing(arguments.guessing_csv, matrix.items)
     # Of the files as they were read, not as they are after an hour of sampling.
@@ -136,16 +128,6 @@ def main() -> int:
     return EXIT_NOT_CONVERGED if diagnostics["warnings"] and arguments.strict else 0
 
 
-def check_no_trials_beside(matrix: Path, trials: Path | None) -> None:
-    """Refuse to take every cell for fully asked where prepare_response_matrix.py has said that some were not."""
-    beside = matrix.with_name("trials.csv")
-    if trials is None and beside.exists():
-        raise InputError(
-            f"{beside} is there: some cells have fewer trials, and --n-trials would count the missing ones as wrong; "
-            f"use --trials-csv {beside}, or remove it if it belongs to another matrix"
-        )
-
-
 def check_outputs(outputs: list[Path], inputs: Iterable[Path]) -> None:
     """Find out now, not after an hour of sampling, whether the outputs can be written, and not onto an input."""
     for output in outputs:
@@ -177,25 +159,14 @@ def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
     print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {output_dir}")
 
 
-def _guessing(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, found {text!r}")
-    return value
-
-
 def _acceptance(text: str) -> float:
-    value = _number(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan  # inside no interval
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, found {text!r}")
     return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan  # inside no interval
 
 
 if __name__ == "__main__":

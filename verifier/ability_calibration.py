@@ -1,15 +1,20 @@
-"""Reads the calibration table: what an earlier fit knows of the difficulty of every item."""
+"""Reads the calibration table: what an earlier fit knows of the difficulty of every item, and whose answers it saw."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from irt.difficulty_csv import ID_COLUMNS
-from irt.io import InputError, PathLike, csv_rows, open_text
+from irt.io import InputError, PathLike, csv_rows, open_text, sha256_of
 from verifier.ability_posterior import Calibration
 
+# How the ability.csv of scripts/fit_irt.py begins.
+FIT_COLUMNS = ["model", "theta_mean", "theta_sd", "r_hat"]
 _SHOWN = 5
 
 
@@ -20,15 +25,16 @@ def read_calibration(path: PathLike, items: tuple[str, ...], matrix: PathLike) -
     ----------
     path
         .csv or .csv.gz with columns ``item`` or ``item_id``, ``b_mean`` and ``b_sd``; others are ignored. Exactly one
-        row an item, in any order.
+        row an item, in any order. Rows of further items are kept apart, as ``other_sd``: all of a table's items
+        together define its scale, and errors of b that sum to zero over them do not over a part of them.
     matrix
         Where the items come from, for messages.
 
     Raises
     ------
     InputError
-        For a missing column, a blank or repeated id, a value that is not finite, an sd that is not positive (with the
-        line), or items of only one of the two (with the first few).
+        For a missing column, a repeated id, a value that is not finite, an sd that is not positive (with the line), or
+        items without a row (with the first few).
     """
     known: dict[str, tuple[float, float]] = {}
     with open_text(path) as handle:
@@ -55,16 +61,36 @@ def read_calibration(path: PathLike, items: tuple[str, ...], matrix: PathLike) -
     missing = [item for item in items if item not in known]
     if missing:
         raise InputError(
-            f"{path}: no row for {len(missing)} of {len(items)} items of {matrix}: {_listed(missing)}; "
+            f"{path}: no row for {len(missing)} of {len(items)} items of {matrix}: {listed(missing)}; "
             "calibrate them too, or leave their columns out"
         )
-    extra = sorted(set(known) - set(items))
-    if extra:
-        raise InputError(
-            f"{path}: {len(extra)} items are not in {matrix}: {_listed(extra)}; leave their rows out"
-        )
-    mean_and_sd = np.array([known[item] for item in items])
-    return Calibration(mean_and_sd[:, 0], mean_and_sd[:, 1])
+    mean_and_sd = np.array([known.pop(item) for item in items])
+    other_sd = np.array([sd for _, sd in known.values()])
+    return Calibration(mean_and_sd[:, 0], mean_and_sd[:, 1], other_sd)
+
+
+def models_seen(table: Path, matrix: Path) -> frozenset[str] | None:
+    """Return the models whose answers the table was fitted to; None if it was fitted to exactly this matrix.
+
+    The table itself does not say. What scripts/fit_irt.py writes beside it does: diagnostics.json has the hash of its
+    matrix, ability.csv the names of its models. A name stands for one examinee, so its answers in the matrix count as
+    seen also where the fit had further models, items or trials. Without these files no model is seen.
+    """
+    sha256 = sha256_of(matrix)
+    try:
+        fit = json.loads(table.with_name("diagnostics.json").read_bytes())
+        if fit["inputs"]["matrix"]["sha256"] == sha256:
+            return None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+        pass
+    abilities = table.with_name("ability.csv")
+    if not abilities.is_file():
+        return frozenset()
+    with open_text(abilities) as handle:
+        rows = csv_rows(abilities, handle)
+        _, header = next(rows, (1, []))
+        # Another table of that name, such as verifier/fit_ability.py's, says nothing of the fit.
+        return frozenset(row[0] for _, row in rows) if header[:4] == FIT_COLUMNS else frozenset()
 
 
 def _columns(header: list[str], where: str) -> tuple[int, int, int]:
@@ -91,6 +117,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(map(repr, names[:_SHOWN])) + (f" and {more} more" if more > 0 else "")

@@ -14,18 +14,18 @@ parts (score_mi is the slope of log Binomial(k_mi | n_mi, P) in θ, E and Var ar
    The score is w·(k − n P) with w = P′ / (P (1 − P)). Where the table has *not* seen the answers, w and k − n P are
    averaged each by itself: answers do not lean to those b for which they would be likely. Without guessing w = 1 and
    the two are the same; with guessing the difference is up to 0.7 sd for 400 items.
-2. The table's errors: C_m = V_m² Var[Σ_i score_mi], with errors that sum to zero over the items. Their sum is what
-   defines the table's scale, and is counted by the third part.
+2. The table's errors: C_m = V_m² Var[Σ_i score_mi], with errors that sum to zero over the items of the table, those
+   included that this panel was not asked. Their sum is what defines the table's scale, and is counted by part 3.
 3. Where the scale is: to add one number to all θ and b changes no answer, so the data say nothing of it, and the
    priors everything: the mean of M abilities and N difficulties is Normal(0, 1 / (M + N)), whatever the data.
 
-The variance of θ_m is V_m + C_m + 1 / (M + N). If another panel of M' models made the table, the third part is
-1 / (M' + N), which is the same unless the items are few.
+The variance of θ_m is V_m + C_m + 1 / (M + N), N of the table. If another panel of M' models made the table, the third
+part is 1 / (M' + N), which is the same unless the items are few.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from scipy.special import expit
 
 from irt.arrays import FloatArray
 from irt.quadrature import grid_for
+
+BoolArray = npt.NDArray[np.bool_]
 
 # Difficulties are known to 1 sd of their prior or better, over which log P is nearly a polynomial of low degree.
 _HERMITE_NODES = 9
@@ -47,10 +49,19 @@ _ITEMS_AT_ONCE = 256  # tables of 256 items × 300 nodes stay in cache
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is known of the difficulties of N items: ``mean`` and ``sd``, (N,) each, sd > 0."""
+    """What a table knows of the difficulties of its items.
+
+    Attributes
+    ----------
+    mean, sd
+        (N,) each, of the items of a matrix; sd > 0.
+    other_sd
+        Of the table's other items, which the panel was not asked. They are part of what its scale is.
+    """
 
     mean: FloatArray
     sd: FloatArray
+    other_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class Abilities:
         (M,) each, of the posterior. ``sd`` is of everything that is unknown, as in fit_irt's ability.csv.
     location_sd
         The part of every ``sd`` that the models share with one another and with all items of the table: the place of
-        the whole scale, 1/√(M + N).
+        the whole scale, 1/√(M + number of items of the table).
     """
 
     mean: FloatArray
@@ -91,7 +102,7 @@ def fit_ability(
     guessing: npt.ArrayLike,
     difficulty: Calibration,
     *,
-    own_table: bool = True,
+    own_table: npt.ArrayLike = True,
 ) -> Abilities:
     """Return the posterior mean and sd of every ability; see the module for the formulas.
 
@@ -104,25 +115,26 @@ def fit_ability(
     difficulty
         Of the N items, from these answers or from those of other models.
     own_table
-        Whether ``difficulty`` was fitted to these answers.
+        Whether ``difficulty`` was fitted to these answers: (M,) of each model's, or one for all.
     """
     correct = np.asarray(correct, dtype=float)
     trials = np.asarray(trials, dtype=float)
     models, items = correct.shape
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), items)
-    mean, variance = _own_posterior(correct, trials, guessing, difficulty, own_table)
-    location = 1 / (models + items)
+    seen = np.broadcast_to(np.asarray(own_table, dtype=bool), models)
+    mean, variance = _own_posterior(correct, trials, guessing, difficulty, seen)
+    location = 1 / (models + items + len(difficulty.other_sd))
     from_table = variance**2 * _score_variance(mean, correct, trials, guessing, difficulty)
     return Abilities(mean, np.sqrt(variance + from_table + location), float(np.sqrt(location)))
 
 
 def _own_posterior(
-    correct: FloatArray, trials: FloatArray, guessing: FloatArray, difficulty: Calibration, own_table: bool
+    correct: FloatArray, trials: FloatArray, guessing: FloatArray, difficulty: Calibration, seen: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return μ and V, (M,) each: part 1."""
     reach = grid_for(trials.sum(axis=1).max()).nodes[-1]
     nodes = np.linspace(-reach, reach, int(np.ceil(2 * reach / _SPACING)) + 1)
-    log_likelihood = _expected_log_likelihood(nodes, correct, trials, guessing, difficulty, own_table)
+    log_likelihood = _expected_log_likelihood(nodes, correct, trials, guessing, difficulty, seen)
     log_density = log_likelihood - nodes**2 / 2
     mean, variance = np.empty(len(correct)), np.empty(len(correct))
     for model, values in enumerate(log_density):
@@ -142,9 +154,9 @@ def _expected_log_likelihood(
     trials: FloatArray,
     guessing: FloatArray,
     difficulty: Calibration,
-    own_table: bool,
+    seen: BoolArray,
 ) -> FloatArray:
-    """Return the sum whose slope is Σ_i E[w·(k − n P)], or Σ_i E[w]·(k − n E[P]): (M, nodes).
+    """Return the sum whose slope is Σ_i E[w·(k − n P)], or Σ_i E[w]·(k − n E[P]) if not seen: (M, nodes).
 
     With z = node − b_i the first is Σ_i k E[log(g + e^z)] − n E[log(1 + e^z)], up to a constant in the node. The counts
     stand outside the expectations, so these are two tables for all models, and the sum a matrix product.
@@ -154,19 +166,22 @@ def _expected_log_likelihood(
     for start in range(0, len(guessing), _ITEMS_AT_ONCE):
         some = slice(start, start + _ITEMS_AT_ONCE)
         g = guessing[some, None]
-        averaged_together = own_table or not g.any()
+        together = seen | (not g.any())
         right, asked, w, p = np.zeros((4, len(g), len(nodes)))
         for step, weight in zip(x, weights, strict=True):
             z = nodes - (difficulty.mean[some] + step * difficulty.sd[some])[:, None]
             right += weight * _log_right(z, g)
-            if averaged_together:
+            if together.any():
                 asked += weight * _softplus(z)
-            else:
+            if not together.all():
                 w += weight * expit(z - _log(g))
                 p += weight * (g + (1 - g) * expit(z))
-        if not averaged_together:
-            asked = CubicSpline(nodes, w * p, axis=1).antiderivative()(nodes)
-        total += correct[:, some] @ right - trials[:, some] @ asked
+        total += correct[:, some] @ right
+        total[together] -= trials[together, some] @ asked
+        if not together.all():
+            total[~together] -= trials[~together, some] @ CubicSpline(nodes, w * p, axis=1).antiderivative()(
+                nodes
+            )
     return total
 
 
@@ -176,8 +191,9 @@ def _score_variance(
     """Return Var_b[Σ_i score_mi] at θ, (M,), for errors of the table that sum to zero over the items.
 
     For independent errors e_i ~ Normal(0, s_i²) it is Σ_i Var[score_mi]; given Σ_i e_i = 0 it is less by
-    Cov[Σ_i score_mi, Σ_i e_i]² / Σ_i s_i².
+    Cov[Σ_i score_mi, Σ_i e_i]² / Σ_i s_i², the last two sums over the whole table.
     """
+    sum_variance = (difficulty.sd**2).sum() + (difficulty.other_sd**2).sum()
     x, weights = _normal_nodes()
     b = difficulty.mean[:, None] + difficulty.sd[:, None] * x  # (N, nodes)
     log_g = _log(guessing)[:, None]
@@ -187,7 +203,7 @@ def _score_variance(
         score = correct[model][:, None] * expit(z - log_g) - trials[model][:, None] * expit(z)
         apart = ((score - (score @ weights)[:, None]) ** 2 @ weights).sum()
         together = (score @ (weights * x)) @ difficulty.sd
-        variance[model] = apart - together**2 / (difficulty.sd**2).sum()
+        variance[model] = apart - together**2 / sum_variance
     return np.maximum(variance, 0.0)
 
 

@@ -81,9 +81,13 @@ def new_item_difficulties(
         How many answers each is out of: (R, M), (M,) or one number. 0 = not asked, and counts as nothing.
     guessing
         (R,) guessing probabilities, or one for all.
+
+    Raises
+    ------
+    ValueError
+        If a count is not a whole number from 0, or there are more right answers than answers, with its place.
     """
-    correct = np.asarray(correct, dtype=int)
-    trials = np.broadcast_to(np.asarray(trials, dtype=int), correct.shape)
+    correct, trials = _counts(correct, trials)
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), len(correct))
     grid = _grid(int(trials.sum(axis=1).max(initial=0)))
     log_density = np.empty((len(correct), len(grid.nodes)))
@@ -97,6 +101,24 @@ def new_item_difficulties(
     mean = weights @ grid.nodes
     variance = weights @ grid.nodes**2 - mean**2
     return NewItemDifficulties(mean, np.sqrt(variance), grid.nodes, weights / (grid.nodes[1] - grid.nodes[0]))
+
+
+def _counts(
+    correct: npt.ArrayLike, trials: npt.ArrayLike
+) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+    """Return both as whole numbers, of the shape of ``correct``."""
+    right = np.asarray(correct, dtype=float)
+    asked = np.broadcast_to(np.asarray(trials, dtype=float), right.shape)
+    # A NaN is none of these.
+    possible = (right >= 0) & (right <= asked) & (asked < np.inf)
+    possible &= (right == np.floor(right)) & (asked == np.floor(asked))
+    if not possible.all():
+        at = tuple(int(index) for index in np.argwhere(~possible)[0])
+        raise ValueError(
+            f"answers at {at}: {right[at]:g} right of {asked[at]:g}; both must be whole numbers from 0, and no more "
+            "right than there are"
+        )
+    return right.astype(int), asked.astype(int)
 
 
 def _grid(max_trials: int) -> Grid:

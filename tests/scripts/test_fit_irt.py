@@ -193,6 +193,19 @@ def test_missing_trials_are_not_taken_for_wrong_answers(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_guessing_file_beside_the_matrix_is_not_overlooked(tmp_path: Path) -> None:
+    matrix, beside = write_matrix(tmp_path / "m.csv"), tmp_path / "guessing.csv"
+    beside.write_text("item_id,guessing\n" + "".join(f"q{i},0.25\n" for i in range(9)))
+    result = run(matrix, "--n-trials", 3, "--output-dir", tmp_path / "out")
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+    assert f"use --guessing-csv {beside}, or --guessing 0 if it belongs to another" in result.stderr
+    assert not (tmp_path / "out").exists()
+    result = run(matrix, "--n-trials", 3, "--output-dir", tmp_path / "out", "--guessing", 0, *QUICK)
+    assert result.returncode == 0, result.stderr
+    diagnostics = json.loads((tmp_path / "out" / "diagnostics.json").read_text(encoding="utf-8"))
+    assert diagnostics["sampling"]["guessing"] == [0.0] and set(diagnostics["inputs"]) == {"matrix"}
+
+
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     result = run(
         write_matrix(tmp_path / "m.csv"), "--n-trials", 3, "--output-dir", tmp_path, python_options=("-S",)

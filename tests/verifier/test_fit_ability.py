@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from irt.command import run
 from irt.io import InputError, sha256_of
-from irt.rasch import RaschFit, fit_rasch
-from irt.settings import SamplerSettings
-from tests.simulation import FloatArray, SimulatedCounts, simulate_counts
+from tests.simulation import FloatArray, simulate_counts
+from tests.verifier.calibrated import calibrated
+from verifier.ability_file import AbilityInputs, abilities_of
 from verifier.ability_posterior import Abilities, Calibration, fit_ability, log_probabilities
-from verifier.fit_ability import AbilityInputs, abilities_of
+from verifier.fit_ability import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@cache
-def calibrated(
-    items: int, trials: int, guessing: float, blanks: float = 0.0
-) -> tuple[SimulatedCounts, RaschFit]:
-    data = simulate_counts(12, items, trials, guessing=guessing, blanks=blanks, seed=20 + items)
-    settings = SamplerSettings(chains=2, tune=300, draws=1000, seed=1)
-    return data, fit_rasch(data.correct, data.trials, data.guessing, settings=settings)
-
-
-def table_of(fit: RaschFit) -> Calibration:
-    return Calibration(fit.difficulty.mean, fit.difficulty.sd)
-
-
-def answers_of(rng: np.random.Generator, theta: FloatArray, data: SimulatedCounts, trials: int) -> FloatArray:
-    p = data.guessing + (1 - data.guessing) / (1 + np.exp(data.b - theta[:, None]))
-    return rng.binomial(trials, p).astype(float)
+def zero_sum_errors(rng: np.random.Generator, sd: FloatArray, draws: int) -> FloatArray:
+    """Return (draws, N) errors that sum to zero: the sum is taken off where it is likeliest to come from."""
+    errors = sd * rng.normal(size=(draws, len(sd)))
+    return errors - errors.sum(axis=1, keepdims=True) * sd**2 / (sd**2).sum()
 
 
 # The estimate ----------------------------------------------------------------------------------------------------
@@ -56,19 +46,13 @@ def test_probabilities_far_out_are_finite_in_logs(guessing: float) -> None:
     assert right[0] == pytest.approx(np.log(guessing) if guessing else -800)
 
 
-@pytest.mark.parametrize(
-    ("items", "trials", "guessing", "blanks"),
-    [(40, 1, 1 / 3, 0.0), (60, 4, 0.25, 0.3), (200, 4, 0.0, 0.0)],
-)
-def test_own_matrix_gives_the_abilities_of_fit_irt(
-    items: int, trials: int, guessing: float, blanks: float
-) -> None:
+def test_own_matrix_gives_the_abilities_of_fit_irt() -> None:
     """The table has seen these answers; counted twice, they would shrink abilities by 4 % and narrow their sds.
 
     A mean of fit_irt's has a Monte Carlo error of about 0.03 sd here, an sd one of 2 to 4 %.
     """
-    data, fit = calibrated(items, trials, guessing, blanks)
-    found = fit_ability(data.correct, data.trials, data.guessing, table_of(fit))
+    data, fit, table = calibrated()
+    found = fit_ability(data.correct, data.trials, data.guessing, table)
     difference = (found.mean - fit.ability.mean) / fit.ability.sd
     assert np.abs(difference).max() < 0.12 and np.sqrt((difference**2).mean()) < 0.06
     ratio = found.sd / fit.ability.sd
@@ -100,54 +84,88 @@ def test_known_difficulties_leave_the_textbook_posterior(items: int, trials: int
     np.testing.assert_allclose(found.sd**2, found.sd_on_scale**2 + found.location_sd**2)
 
 
-@pytest.mark.parametrize("guessing", [0.0, 0.25])
-def test_uncertain_difficulties_average_the_posterior(guessing: float) -> None:
-    """By brute force: 4,000 tables are drawn, each gives a posterior, and these are mixed."""
+@pytest.mark.parametrize(("guessing", "asked"), [(0.0, 25), (0.25, 25), (0.25, 12)])
+def test_uncertain_difficulties_average_the_posterior(guessing: float, asked: int) -> None:
+    """By brute force: 4,000 tables are drawn, each gives a posterior, and these are mixed.
+
+    Where the panel was asked a part of the table's items, the errors of all together sum to zero, not of that part.
+    """
     data = simulate_counts(4, 25, 4, guessing=guessing, seed=2)
     rng = np.random.default_rng(0)
-    table = Calibration(data.b, rng.uniform(0.2, 0.6, 25))
-    found = fit_ability(data.correct, data.trials, guessing, table)
-    errors = table.sd * rng.normal(size=(4000, 25))
-    # Errors that sum to zero: the sum is taken off where it is likeliest to come from.
-    errors -= errors.sum(axis=1, keepdims=True) * table.sd**2 / (table.sd**2).sum()
+    mean, sd = data.b, rng.uniform(0.2, 0.6, 25)
+    correct, trials = data.correct[:, :asked], data.trials[:, :asked]
+    found = fit_ability(correct, trials, guessing, Calibration(mean[:asked], sd[:asked], sd[asked:]))
     theta = np.linspace(-5, 5, 201)[:, None]
     log_density = np.empty((4000, 4, 201))
-    for draw, b in enumerate(table.mean + errors):
+    for draw, b in enumerate((mean + zero_sum_errors(rng, sd, 4000))[:, :asked]):
         right, wrong = log_probabilities(theta - b, guessing)
-        log_density[draw] = data.correct @ right.T + (data.trials - data.correct) @ wrong.T
+        log_density[draw] = correct @ right.T + (trials - correct) @ wrong.T
     log_density -= theta[:, 0] ** 2 / 2
     weights = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
     weights = (weights / weights.sum(axis=-1, keepdims=True)).mean(axis=0)
-    mean = weights @ theta[:, 0]
-    sd = np.sqrt(weights @ theta[:, 0] ** 2 - mean**2)
-    assert (np.abs(found.mean - mean) < 0.07 * sd).all()
-    np.testing.assert_allclose(found.sd_on_scale, sd, rtol=0.04)
+    theta_mean = weights @ theta[:, 0]
+    theta_sd = np.sqrt(weights @ theta[:, 0] ** 2 - theta_mean**2)
+    assert (np.abs(found.mean - theta_mean) < 0.07 * theta_sd).all()
+    np.testing.assert_allclose(found.sd_on_scale, theta_sd, rtol=0.04)
+    assert found.location_sd == pytest.approx(29**-0.5)
 
 
-@pytest.mark.parametrize(("items", "trials", "guessing"), [(40, 1, 1 / 3), (200, 4, 0.0)])
+def test_items_that_were_not_asked_are_as_columns_of_blanks() -> None:
+    data = simulate_counts(12, 40, 4, guessing=0.25, seed=6)
+    sd = np.linspace(0.2, 0.6, 40)
+    blank = np.where(np.arange(40) < 30, data.trials, 0)
+    whole = fit_ability(np.minimum(data.correct, blank), blank, 0.25, Calibration(data.b, sd))
+    part = fit_ability(
+        data.correct[:, :30], data.trials[:, :30], 0.25, Calibration(data.b[:30], sd[:30], sd[30:])
+    )
+    np.testing.assert_allclose(part.mean, whole.mean, atol=1e-9)
+    np.testing.assert_allclose(part.sd, whole.sd, atol=1e-9)
+    assert part.location_sd == whole.location_sd == pytest.approx(52**-0.5)
+
+
+def test_each_model_may_have_been_seen_by_the_table_or_not() -> None:
+    data = simulate_counts(6, 40, 4, guessing=0.25, seed=7)
+    table = Calibration(data.b, np.full(40, 0.4))
+    own, other, mixed = (
+        fit_ability(data.correct, data.trials, 0.25, table, own_table=seen)
+        for seen in (True, False, [True, False, False, True, True, False])
+    )
+    seen = np.array([True, False, False, True, True, False])
+    assert (np.abs(own.mean - other.mean) > 0.05 * own.sd).all()
+    np.testing.assert_allclose(mixed.mean, np.where(seen, own.mean, other.mean), atol=1e-9)
+    np.testing.assert_allclose(mixed.sd, np.where(seen, own.sd, other.sd), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("items", "asked", "trials", "guessing"), [(40, 40, 1, 1 / 3), (100, 100, 4, 0.25), (100, 40, 8, 0.0)]
+)
 def test_nine_in_ten_intervals_hold_the_truth_of_other_models(
-    items: int, trials: int, guessing: float
+    items: int, asked: int, trials: int, guessing: float
 ) -> None:
-    """40 panels that the table has not seen. A standard error is 1.4 points if the table's errors are well counted."""
-    data, fit = calibrated(items, trials, guessing)
-    shift = (data.b - fit.difficulty.mean).mean()
+    """40 panels that the table has not seen, a new table for each; a standard error is 1.4 points."""
     rng = np.random.default_rng(3)
-    theta = rng.normal(size=480)
-    correct = answers_of(rng, theta, data, trials)
-    found = fit_ability(correct, np.full_like(correct, trials), data.guessing, table_of(fit), own_table=False)
-    z = (found.mean - theta + shift) / found.sd_on_scale
-    assert 0.85 < np.mean(np.abs(z) < norm.ppf(0.95)) < 0.95
+    z, theta, found_mean = np.empty((40, 12)), rng.normal(size=(40, 12)), np.empty((40, 12))
+    for number, own_theta in enumerate(theta):
+        mean, sd = rng.normal(size=items), rng.uniform(0.25, 0.55, items)
+        b = (mean + zero_sum_errors(rng, sd, 1)[0])[:asked]
+        p = guessing + (1 - guessing) / (1 + np.exp(b - own_theta[:, None]))
+        correct = rng.binomial(trials, p)
+        table = Calibration(mean[:asked], sd[:asked], sd[asked:])
+        found = fit_ability(correct, np.full_like(correct, trials), guessing, table, own_table=False)
+        found_mean[number] = found.mean
+        z[number] = (found.mean - own_theta) / found.sd_on_scale
+    assert 0.86 < np.mean(np.abs(z) < norm.ppf(0.95)) < 0.94
     assert abs(z.mean()) < 0.15
-    assert np.corrcoef(found.mean, theta)[0, 1] > (0.8 if trials == 1 else 0.95)
+    assert np.corrcoef(found_mean.ravel(), theta.ravel())[0, 1] > (0.8 if trials == 1 else 0.95)
 
 
 def test_recovery_with_guessing_and_a_shuffled_control() -> None:
-    data, fit = calibrated(60, 4, 0.25, 0.3)
-    found = fit_ability(data.correct, data.trials, data.guessing, table_of(fit))
-    assert np.corrcoef(found.mean, data.theta)[0, 1] > 0.9
+    data, _, table = calibrated()
+    found = fit_ability(data.correct, data.trials, data.guessing, table)
+    assert np.corrcoef(found.mean, data.theta)[0, 1] > 0.8
     order = np.random.default_rng(0).random(data.correct.shape).argsort(axis=0)
     correct, trials = (np.take_along_axis(cells, order, axis=0) for cells in (data.correct, data.trials))
-    control = fit_ability(correct, trials, data.guessing, table_of(fit))
+    control = fit_ability(correct, trials, data.guessing, table)
     assert np.ptp(control.mean) < 0.3 * np.ptp(found.mean)
 
 
@@ -177,6 +195,9 @@ def test_short_cells_blanks_and_constant_items() -> None:
 # The command and its memory ----------------------------------------------------------------------------------------
 
 
+Done = subprocess.CompletedProcess[str]
+
+
 def write_inputs(folder: Path, models: int = 4, items: int = 9) -> AbilityInputs:
     data = simulate_counts(models, items, 3, seed=4)
     matrix, difficulty = folder / "matrix.csv", folder / "difficulty.csv"
@@ -191,21 +212,39 @@ def write_inputs(folder: Path, models: int = 4, items: int = 9) -> AbilityInputs
     return AbilityInputs(matrix, difficulty, n_trials=3)
 
 
-def command(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "verifier.fit_ability", *map(str, arguments)]
+def command(folder: Path, *arguments: object, python_options: Sequence[str] = ()) -> Done:
+    line = [sys.executable, *python_options, "-m", "verifier.fit_ability", *map(str, arguments)]
     return subprocess.run(
         line, cwd=folder, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
+
+
+def in_process(
+    folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: Sequence[str]
+) -> tuple[object, str, str]:
+    """Return exit status, standard output and error of the command, without the seconds of a new Python."""
+    patch.chdir(folder)
+    patch.setattr(sys, "argv", ["fit_ability.py", *arguments])
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    with pytest.raises(SystemExit) as end:
+        run(main)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    captured = capsys.readouterr()
+    return end.value.code, captured.out, captured.err
 
 
 def same(one: Abilities, other: Abilities) -> bool:
     return bool((one.mean == other.mean).all() and (one.sd == other.sd).all())
 
 
-def test_the_command_writes_a_row_a_model_and_then_has_nothing_to_do(tmp_path: Path) -> None:
+def test_the_command_writes_a_row_a_model_and_then_has_nothing_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_inputs(tmp_path)
-    arguments = ["--matrix", "matrix.csv", "--n-trials", 3, "--difficulty", "difficulty.csv"]
-    first = command(tmp_path, *arguments, "--output", "new/a.csv")
+    usual = ["--matrix", "matrix.csv", "--n-trials", "3", "--difficulty", "difficulty.csv"]
+    usual += ["--output", "new/a.csv"]
+    first = command(tmp_path, *usual)
     assert first.returncode == 0, first.stderr
     assert first.stdout == (
         "The difficulties were fitted to other answers\nWrote the abilities of 4 models to new/a.csv\n"
@@ -215,10 +254,10 @@ def test_the_command_writes_a_row_a_model_and_then_has_nothing_to_do(tmp_path: P
     assert [row["model"] for row in rows] == [f"m,{m}" for m in range(4)]
     assert list(rows[0]) == ["model", "theta_mean", "theta_sd", "location_sd"]
     assert {row["location_sd"] for row in rows} == {f"{13**-0.5:.6f}"}
-    again = command(tmp_path, *arguments, "--output", "new/a.csv")
-    assert again.returncode == 0 and again.stdout.startswith("Nothing to do: new/a.csv holds")
-    guessed = command(tmp_path, *arguments, "--guessing", 0.25, "--output", "new/a.csv")
-    assert "\nWrote" in guessed.stdout
+    again = in_process(tmp_path, monkeypatch, capsys, usual)
+    assert again[0] == 0 and again[1].startswith("Nothing to do: new/a.csv holds")
+    guessed = in_process(tmp_path, monkeypatch, capsys, [*usual, "--guessing", "0.25"])
+    assert "\nWrote" in guessed[1]
 
 
 def test_abilities_are_made_once_and_again_when_an_input_changes(tmp_path: Path) -> None:
@@ -250,15 +289,62 @@ def test_the_diagnostics_beside_the_table_tell_whose_answers_it_has_seen(tmp_pat
     for useless in ("", "[]", '{"inputs": {}}', '{"inputs": {"matrix": {"sha256": "another"}}}'):
         beside.write_text(useless, encoding="utf-8")
         assert not abilities_of(inputs, output).fitted
+    assert other.seen == ()
     beside.write_text(json.dumps({"inputs": {"matrix": {"sha256": sha256_of(inputs.matrix)}}}))
     own = abilities_of(inputs, output)
-    assert own.fitted and not same(own.abilities, other.abilities)
+    assert own.fitted and own.seen is None and not same(own.abilities, other.abilities)
     # Without guessing it makes no difference.
     plain = replace(inputs, guessing=0.0)
     seen = abilities_of(plain, output)
     beside.unlink()
     unseen = abilities_of(plain, output)
     assert unseen.fitted and same(seen.abilities, unseen.abilities)
+
+
+def test_models_that_the_abilities_beside_the_table_name_are_taken_for_seen(tmp_path: Path) -> None:
+    """A table from these answers and more: its diagnostics.json names another matrix."""
+    inputs, output = replace(write_inputs(tmp_path), guessing=0.25), tmp_path / "a.csv"
+    beside, table = tmp_path / "diagnostics.json", tmp_path / "ability.csv"
+    beside.write_text(json.dumps({"inputs": {"matrix": {"sha256": sha256_of(inputs.matrix)}}}))
+    own = abilities_of(inputs, output).abilities
+    beside.write_text('{"inputs": {"matrix": {"sha256": "another"}}}')
+    other = abilities_of(inputs, output).abilities
+    assert not np.isclose(own.mean, other.mean).any()
+
+    names = [f'"m,{m}"' for m in range(4)]
+    for named, seen in ((["x", *names], [0, 1, 2, 3]), (["x", names[2], names[0]], [0, 2]), (["x"], [])):
+        rows = "".join(f"{name},0,1,1.0,900\n" for name in named)
+        table.write_text("model,theta_mean,theta_sd,r_hat,ess_bulk\n" + rows, encoding="utf-8")
+        found = abilities_of(inputs, output)
+        assert found.fitted and found.seen == tuple(f"m,{m}" for m in seen)
+        expected = np.where(np.isin(np.arange(4), seen), own.mean, other.mean)
+        np.testing.assert_allclose(found.abilities.mean, expected, atol=2e-6)
+    table.write_text("model,theta_mean,theta_sd,location_sd\n" + "".join(f"{name},0,1,0\n" for name in names))
+    assert abilities_of(inputs, output).seen == ()  # fit_ability's own
+
+
+def test_the_command_warns_of_what_it_takes_for_seen_where_it_matters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_inputs(tmp_path)
+    (tmp_path / "ability.csv").write_text('model,theta_mean,theta_sd,r_hat,ess_bulk\n"m,1",0,1,,\n')
+    usual = [
+        "--matrix",
+        "matrix.csv",
+        "--n-trials",
+        "3",
+        "--difficulty",
+        "difficulty.csv",
+        "--output",
+        "a.csv",
+    ]
+    status, said, warned = in_process(tmp_path, monkeypatch, capsys, [*usual, "--guessing", "0.25"])
+    assert status == 0 and said.startswith("The difficulties were fitted to answers of 1 of these models\n")
+    assert len(warned.splitlines()) == 1 and warned.startswith(
+        "warning: difficulty.csv was fitted to another"
+    )
+    assert "with answers of 'm,1'; those in matrix.csv" in warned
+    assert in_process(tmp_path, monkeypatch, capsys, usual)[2] == ""
 
 
 @pytest.mark.parametrize("damage", ["", "{", "\xff\x00", "[]", "null", '{"inputs_sha256": 3}', "cut"])
@@ -334,14 +420,23 @@ def test_a_mistake_in_the_table_is_named_with_its_line(
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_items_of_only_one_of_the_two_are_named(tmp_path: Path) -> None:
+def test_rows_of_further_items_are_part_of_the_scale(tmp_path: Path) -> None:
+    inputs, output = write_inputs(tmp_path), tmp_path / "a.csv"
+    alone = abilities_of(inputs, output).abilities
+    text = inputs.difficulty.read_text(encoding="utf-8")
+    header, *rows = text.splitlines()
+    more = [f"extra{i},{i - 3},0.4,," for i in range(7)]
+    inputs.difficulty.write_text("\n".join([header, *more[:3], *rows, *more[3:]]), encoding="utf-8")
+    part = abilities_of(inputs, output).abilities
+    assert part.location_sd == pytest.approx(20**-0.5, abs=1e-6)
+    np.testing.assert_allclose(part.mean, alone.mean, atol=2e-6)
+    assert (part.sd_on_scale > alone.sd_on_scale + 0.001).all()
+
+
+def test_items_without_a_row_are_named(tmp_path: Path) -> None:
     inputs = write_inputs(tmp_path)
-    with open(inputs.difficulty, "a", encoding="utf-8") as handle:
-        handle.writelines(f"extra{i},0,1,,\n" for i in range(7))
-    with pytest.raises(InputError, match=r"7 items are not in .*: 'extra0', .*'extra4' and 2 more"):
-        abilities_of(inputs, tmp_path / "a.csv")
-    inputs.difficulty.write_text("item,b_mean,b_sd\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no row for 9 of 9 items"):
+    inputs.difficulty.write_text("item,b_mean,b_sd\nq1,0,1\nextra,0,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"no row for 8 of 9 items .*: 'q0', .* and 3 more; calibrate them"):
         abilities_of(inputs, tmp_path / "a.csv")
     inputs.difficulty.write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="no column 'item'; the columns there are none"):
@@ -359,22 +454,62 @@ def test_items_of_only_one_of_the_two_are_named(tmp_path: Path) -> None:
         (["--output", "a.csv", "--matrix", "none.csv"], "none.csv: No such file or directory"),
         (["--output", "a.csv", "--n-trials", "2"], "a count cannot exceed the number of trials"),
         (["--output", "a.csv", "--matrix", "short/m.csv"], "use --trials-csv short/trials.csv"),
-        ([], "required: --output"),
+        (
+            ["--output", "a.csv", "--matrix", "lucky/m.csv"],
+            "use --guessing-csv lucky/guessing.csv, or --guessing 0",
+        ),
+        ([], "python -m verifier.fit_ability: error: the following arguments are required: --output"),
     ],
 )
-def test_other_mistakes_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_other_mistakes_are_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
     write_inputs(tmp_path)
     theirs = "model,theta_mean,theta_sd,r_hat,ess_bulk\na,0,1,,\n"
     (tmp_path / "theirs.csv").write_text(theirs, encoding="utf-8")
     rows = (tmp_path / "matrix.csv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "two.csv").write_text("\n".join(rows[:3]), encoding="utf-8")
-    (tmp_path / "short").mkdir()
-    (tmp_path / "short" / "m.csv").write_text("\n".join(rows), encoding="utf-8")
-    (tmp_path / "short" / "trials.csv").write_text("model\n", encoding="utf-8")
+    for folder, beside in (("short", "trials.csv"), ("lucky", "guessing.csv")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.csv").write_text("\n".join(rows), encoding="utf-8")
+        (tmp_path / folder / beside).write_text("model\n", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
     usual = ["--matrix", "matrix.csv", "--n-trials", "3", "--difficulty", "difficulty.csv"]
-    result = command(tmp_path, *usual, *arguments)
-    assert result.returncode == 2 and message in result.stderr, result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    status, said, error = in_process(tmp_path, monkeypatch, capsys, [*usual, *arguments])
+    assert (status, said) == (2, "") and message in error
+    assert len(error.splitlines()) == 1
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "theirs.csv").read_text(encoding="utf-8") == theirs
+
+
+@pytest.mark.parametrize("guessing", [["--guessing", "0"], ["--guessing-csv", "guessing.csv"]])
+def test_guessing_beside_the_matrix_need_only_be_spoken_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], guessing: list[str]
+) -> None:
+    write_inputs(tmp_path)
+    (tmp_path / "guessing.csv").write_text("item_id,guessing\n" + "".join(f"q{i},0.2\n" for i in range(9)))
+    usual = [
+        "--matrix",
+        "matrix.csv",
+        "--n-trials",
+        "3",
+        "--difficulty",
+        "difficulty.csv",
+        "--output",
+        "a.csv",
+    ]
+    assert in_process(tmp_path, monkeypatch, capsys, [*usual, *guessing])[0] == 0
+
+
+def test_without_packages_help_answers_and_a_fit_is_one_line(tmp_path: Path) -> None:
+    write_inputs(tmp_path)
+    shown = command(tmp_path, "--help", python_options=["-S"])
+    assert shown.returncode == 0 and shown.stdout.startswith("usage: python -m verifier.fit_ability ")
+    usual = ["--matrix", "matrix.csv", "--n-trials", 3, "--difficulty", "difficulty.csv", "--output", "a.csv"]
+    result = command(tmp_path, *usual, python_options=["-S"])
+    assert result.returncode == 2 and "has no package 'numpy'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and "requirements_irt.txt" in result.stderr

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from irt.rasch import fit_rasch
-from irt.settings import SamplerSettings
-from tests.simulation import FloatArray, simulate_counts
-from verifier.ability_posterior import Abilities, Calibration, fit_ability
+from tests.simulation import FloatArray
+from tests.verifier.calibrated import GUESSING, TRIALS, calibrated
+from verifier.ability_posterior import Abilities, fit_ability
 from verifier.new_item import NewItemDifficulties, new_item_difficulties, new_item_difficulty
 
 EVERYWHERE = (-np.inf, np.inf)
@@ -88,11 +87,11 @@ def test_intervals_add_up() -> None:
 
 def test_many_items_at_once_are_the_same_as_one_by_one() -> None:
     rng = np.random.default_rng(2)
-    trials = rng.integers(0, 9, size=(40, 12))
+    trials = rng.integers(0, 9, size=(15, 12))
     trials[0] = 8  # the grid depends on the largest number of trials
-    correct, guessing = rng.binomial(trials, 0.6), rng.choice([0.0, 0.25, 1 / 3], size=40)
+    correct, guessing = rng.binomial(trials, 0.6), rng.choice([0.0, 0.25, 1 / 3], size=15)
     together = new_item_difficulties(correct, trials, guessing, panel())
-    for item in range(40):
+    for item in range(15):
         alone = new_item_difficulty(correct[item], trials[item], float(guessing[item]), panel())
         assert alone.b_mean == pytest.approx(together.b_mean[item], abs=1e-6)
         assert alone.b_sd == pytest.approx(together.b_sd[item], rel=1e-5)
@@ -132,15 +131,34 @@ def test_answers_that_could_not_be_are_finite(guessing: float) -> None:
         assert np.isfinite(figures).all()
 
 
-@pytest.mark.parametrize(("trials", "guessing"), [(1, 1 / 3), (4, 0.0), (8, 0.25)])
+@pytest.mark.parametrize(
+    ("correct", "trials", "message"),
+    [
+        ([[1, 2], [2.5, 0]], 4, r"answers at \(1, 0\): 2.5 right of 4; both must be whole numbers"),
+        ([[1, 2], [2, 5]], 4, r"answers at \(1, 1\): 5 right of 4;"),
+        ([[1, 2], [2, 3]], [4, 2], r"answers at \(1, 1\): 3 right of 2;"),
+        ([[1, -1], [2, 0]], 4, r"answers at \(0, 1\): -1 right of 4;"),
+        ([[1, np.nan], [2, 0]], 4, r"answers at \(0, 1\): nan right of 4;"),
+        ([[1, 2], [2, 0]], 4.5, r"answers at \(0, 0\): 1 right of 4.5;"),
+        ([[1, 2], [2, 0]], np.inf, r"answers at \(0, 0\): 1 right of inf;"),
+    ],
+)
+def test_impossible_counts_are_refused_with_their_place(
+    correct: list[list[float]], trials: float | list[float], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        new_item_difficulties(correct, trials, 0.0, panel(models=2))
+
+
+@pytest.mark.parametrize(("trials", "guessing"), [(1, 1 / 3), (4, 0.0)])
 def test_stated_probabilities_come_true(trials: int, guessing: float) -> None:
-    """20 panels × 400 items whose abilities are as uncertain as stated: coverage, and a reliability table.
+    """16 panels × 400 items whose abilities are as uncertain as stated: coverage, and a reliability table.
 
     The items of a panel share its errors, so standard errors are those of whole panels.
     """
     rng = np.random.default_rng(4)
     inside, stated, covered = [], [], []
-    for number in range(20):
+    for number in range(16):
         abilities = panel(sd=0.2, seed=number)
         theta, b = abilities.mean + abilities.sd * rng.normal(size=12), rng.normal(size=400)
         found = new_item_difficulties(counts_of(rng, theta, b, trials, guessing), trials, guessing, abilities)
@@ -159,26 +177,18 @@ def test_stated_probabilities_come_true(trials: int, guessing: float) -> None:
         assert abs(excess.sum()) / chosen.sum() < 3.5 * error
 
 
-@pytest.mark.parametrize(
-    ("items", "trials", "guessing"), [(40, 8, 0.0), (60, 4, 1 / 3)], ids=["few items", "guessing"]
-)
-def test_the_whole_chain_finds_the_truth(items: int, trials: int, guessing: float) -> None:
-    """Simulated answers, fit_irt's table, abilities of its own panel and of 20 others, 200 new items for each."""
-    data = simulate_counts(12, items, trials, guessing=guessing, seed=5)
-    fit = fit_rasch(
-        data.correct,
-        data.trials,
-        data.guessing,
-        settings=SamplerSettings(chains=2, tune=300, draws=500, seed=1),
-    )
-    table = Calibration(fit.difficulty.mean, fit.difficulty.sd)
+def test_the_whole_chain_finds_the_truth() -> None:
+    """Simulated answers, fit_irt's table, abilities of its own panel and of 12 others, 200 new items for each."""
+    data, _, table = calibrated()
+    trials, guessing = TRIALS, GUESSING
     shift = (data.b - table.mean).mean()
     rng = np.random.default_rng(6)
     covered, off_centre, correlation = [], [], []
-    for number in range(21):
+    for number in range(13):
         theta = rng.normal(size=12) if number else data.theta
+        asked = data.trials.astype(int)
         correct = (
-            rng.binomial(trials, probability(theta[:, None], data.b, guessing)) if number else data.correct
+            rng.binomial(asked, probability(theta[:, None], data.b, guessing)) if number else data.correct
         )
         abilities = fit_ability(correct, data.trials, data.guessing, table, own_table=number == 0)
         b = np.concatenate([rng.normal(size=200), rng.normal(1.2, 0.3, 100), rng.normal(-1.2, 0.3, 100)])
@@ -189,7 +199,7 @@ def test_the_whole_chain_finds_the_truth(items: int, trials: int, guessing: floa
         correlation.append(np.corrcoef(found.b_mean[:200], b[:200])[0, 1])
     assert 0.87 < np.mean(covered) < 0.93
     assert 0.85 < np.mean(off_centre) < 0.95
-    assert np.mean(correlation) > 0.85
+    assert np.mean(correlation) > 0.75
 
 
 def test_recovery_and_a_shuffled_control() -> None:
