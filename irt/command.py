@@ -9,9 +9,11 @@ import argparse
 import contextlib
 import errno
 import os
+import signal
 import sys
 from pathlib import Path
-from typing import Callable, Iterator, NoReturn
+from types import FrameType
+from typing import Callable, Iterator, NoReturn, Optional
 
 from irt.io import InputError
 
@@ -53,9 +55,13 @@ def run(main: Callable[[], int]) -> NoReturn:
     """Call ``main`` and exit with the status it returns.
 
     A user's mistake (``InputError``, or a file that cannot be opened) is one line on standard error and exit
-    status 2, as is an output that takes no more. Ctrl-C is status 130. Anything else is a fault of ours and keeps
+    status 2, as is an output that takes no more. Ctrl-C is status 130, and so are SIGTERM and SIGHUP: a batch system
+    or a closed terminal must not leave behind what Ctrl-C would have ended. Anything else is a fault of ours and keeps
     its traceback.
     """
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup's choice is left alone
+            signal.signal(number, _interrupt)
     name = Path(sys.argv[0]).name
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller
@@ -71,7 +77,7 @@ def run(main: Callable[[], int]) -> NoReturn:
         _discard_output()
         status = 0
     except OSError as error:
-        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
             raise
         print(f"{name}: error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         if error.filename is None:
@@ -81,6 +87,14 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"{name}: interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED
     sys.exit(status)
+
+
+def _interrupt(number: int, frame: Optional[FrameType]) -> None:
+    """Treat a signal as Ctrl-C, whatever that does now: asyncio cancels its main task."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt  # Ctrl-C is ignored here, as in a job in the background; this signal is not
+    handler(signal.SIGINT, frame)
 
 
 def _discard_output() -> None:

@@ -88,7 +88,7 @@ def main() -> int:
         say(report, "broken")
         print(
             f"{arguments.check}: {len(report.items)} sound, {len(report.broken)} broken, "
-            f"{len(report.duplicates)} there before"
+            f"{len(report.duplicates)} duplicates"
         )
         return EXIT_BROKEN_ITEMS if report.broken else 0
     source = sources[arguments.benchmark]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from irt.io import InputError
 from irt.progress import progress
 from verifier.asking import Update, ask_and_grade, check_servers
 from verifier.graders.grader_pool import GraderPool
@@ -15,6 +17,8 @@ from verifier.journal import Append
 from verifier.panel import Panel, Verifier
 from verifier.serving import ServerFailed, Wave, free_gpus, ready_seconds, served, vllm_command, waves
 from verifier.trials import Job
+
+OTHER_FILES = 200  # journal, graders, logs, libraries
 
 
 def ask_panel(
@@ -41,11 +45,40 @@ def ask_panel(
         planned = waves(here, free_gpus())
     for note in asyncio.run(check_servers(verifiers)):
         print(f"note: {note}", file=sys.stderr)
+    allow_connections(panel.concurrency * len({verifier.base_url or verifier.name for verifier in verifiers}))
     print(f"{len(jobs):,} answers to ask for", file=sys.stderr)
     with progress("answers", len(jobs)) as show:
-        return asyncio.run(
-            _ask_everywhere(panel, jobs, planned, out, append, pool, lambda answers: show(answers, ""))
+        asking = _ask_everywhere(panel, jobs, planned, out, append, pool, lambda ended: show(ended, ""))
+        try:
+            return asyncio.run(asking)
+        except ExceptionGroup as group:
+            raise _first(group) from group
+
+
+def _first(group: ExceptionGroup) -> Exception:
+    """Return the first of the exceptions that ended a run: many tasks may have met the same full disk."""
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, ExceptionGroup) else error
+
+
+def allow_connections(connections: int) -> None:
+    """Raise the limit of open files as far as the connections need and the system lets.
+
+    Raises
+    ------
+    InputError
+        If it does not let that far.
+    """
+    wanted = connections + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise InputError(
+            f"{connections} connections at a time need {wanted} open files, and the system allows {hard}; "
+            "raise `ulimit -n`, or lower concurrency in the panel"
         )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _ask_everywhere(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,21 +31,27 @@ from verifier.prompts import messages
 from verifier.reply import NotACompletion, final_text, read_reply
 from verifier.trials import Job, answer_row, error_row, verdict_row
 
+# A refusal with these statuses may be about one question (too long, filtered), once others were answered.
+OF_ONE_REQUEST = (400, 413, 422)
 # A server on which nothing works any more is left alone after this many requests given up one after the other.
 FAILURES_IN_A_ROW = 20
 # Answers that wait for a grader. When they are so many, the servers wait too, and memory stays flat.
 WAITING_ANSWERS = 1000
 
+SECONDS_BETWEEN_NOTES = 30.0
+
 Update = Callable[[int], None]
 
 
 @dataclass
-class Progress:
-    """What has happened so far: answers that came, and why a verifier was stopped."""
+class Tally:
+    """What has happened so far: requests that ended, who answered, who failed how often in a row, who was stopped."""
 
-    answers: int = 0
-    stopped: dict[str, str] = field(default_factory=dict)
+    ended: int = 0
+    answered: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+    trouble_told: float = -SECONDS_BETWEEN_NOTES
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Asking:
     concurrency: int
     append: Append
     update: Update
-    progress: Progress
+    tally: Tally
     to_grade: asyncio.Queue[tuple[Job, str]]
 
 
@@ -141,7 +149,8 @@ async def ask_and_grade(
 ) -> dict[str, str]:
     """Ask every job of verifiers that have a base_url, and grade the answers.
 
-    ``append`` writes a row to the journal; ``update`` is called with the number of answers so far.
+    ``append`` writes a row to the journal; ``update`` is called with the number of requests that have
+    ended so far.
 
     Returns
     -------
@@ -160,7 +169,7 @@ async def ask_and_grade(
             concurrency=panel.concurrency,
             append=append,
             update=update,
-            progress=Progress(),
+            tally=Tally(),
             to_grade=asyncio.Queue(WAITING_ANSWERS),
         )
         with ThreadPoolExecutor(pool.workers) as threads:
@@ -174,13 +183,13 @@ async def ask_and_grade(
                 await asking.to_grade.join()
                 for grader in graders:
                     grader.cancel()
-        return asking.progress.stopped
+        return asking.tally.stopped
 
 
 async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> None:
     for job in remaining:
         name = job.verifier.name
-        if name in asking.progress.stopped:
+        if name in asking.tally.stopped:
             continue
         seed = seed_of(job)
         body = request_body(job.verifier, job.item, seed)
@@ -192,25 +201,38 @@ async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> 
         except (RequestFailed, NotACompletion) as error:
             failure = error if isinstance(error, RequestFailed) else RequestFailed(str(error), 1)
             asking.append(error_row(job, seed, str(failure), failure.attempts))
-            _note_failure(asking.progress, name, failure)
+            _note_failure(asking.tally, name, failure)
+            _note_end(asking)
             continue
         row = answer_row(job, seed, reply, attempts=answered.attempts, seconds=answered.seconds)
         asking.append(row)
-        asking.progress.failures[name] = 0
-        asking.progress.answers += 1
-        asking.update(asking.progress.answers)
+        asking.tally.failures[name] = 0
+        asking.tally.answered.add(name)
+        _note_end(asking)
         if reply.outcome == "ok":
             await asking.to_grade.put((job, reply.text))
 
 
-def _note_failure(progress: Progress, name: str, failure: RequestFailed) -> None:
-    failures = progress.failures[name] = progress.failures.get(name, 0) + 1
-    if isinstance(failure, ModelStopped):
-        progress.stopped.setdefault(name, str(failure))
+def _note_end(asking: Asking) -> None:
+    asking.tally.ended += 1
+    asking.update(asking.tally.ended)
+
+
+def _note_failure(tally: Tally, name: str, failure: RequestFailed) -> None:
+    failures = tally.failures[name] = tally.failures.get(name, 0) + 1
+    if isinstance(failure, ModelStopped) and not (
+        failure.status in OF_ONE_REQUEST and name in tally.answered
+    ):
+        tally.stopped.setdefault(name, str(failure))
     elif failures >= FAILURES_IN_A_ROW:
-        progress.stopped.setdefault(
-            name, f"{failures} requests in a row came to nothing, the last: {failure}"
-        )
+        tally.stopped.setdefault(name, f"{failures} requests in a row came to nothing, the last: {failure}")
+
+
+def _tell_trouble(tally: Tally, endpoint: Endpoint, reason: str) -> None:
+    now = time.monotonic()
+    if now - tally.trouble_told >= SECONDS_BETWEEN_NOTES:
+        tally.trouble_told = now
+        print(f"note: {endpoint.base_url}: {reason}; trying again", file=sys.stderr)
 
 
 async def _grade(asking: Asking, pool: GraderPool, threads: ThreadPoolExecutor) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import random
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +24,13 @@ import aiohttp
 from irt.io import InputError
 
 MAX_ATTEMPTS = 8
+TROUBLE_ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-PREFLIGHT_SECONDS = 10.0
+PREFLIGHT_SECONDS = 5.0
 RETRIED_STATUSES = frozenset({408, 409, 429})  # and all from 500
 SHOWN_CHARACTERS = 500
+LONGEST_REPLY = 64_000_000  # bytes; the longest answer of a model is a hundredth of that
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,11 @@ def endpoint_of(base_url: str, api_key_variable: str | None) -> Endpoint:
     api_key = os.environ.get(api_key_variable) if api_key_variable else None
     if api_key_variable and not api_key:
         raise InputError(
-            f"{base_url}: the environment variable {api_key_variable} is not set; export the key there"
+            f"{base_url}: the environment variable {api_key_variable} is not set; export {api_key_variable}=... first"
+        )
+    if api_key and not api_key.isprintable():
+        raise InputError(
+            f"{api_key_variable} has a line break or another control character in it; export the key alone"
         )
     # aiohttp's trust_env does the same, but would also send passwords from ~/.netrc.
     parts = urllib.parse.urlsplit(base_url)
@@ -68,11 +75,15 @@ def endpoint_of(base_url: str, api_key_variable: str | None) -> Endpoint:
 
 
 class RequestFailed(Exception):
-    """A request was given up; others may still succeed. ``attempts`` were made."""
+    """A request was given up after some attempts; others may still succeed.
 
-    def __init__(self, reason: str, attempts: int) -> None:
+    ``status`` is that of the last answer, None where there was none.
+    """
+
+    def __init__(self, reason: str, attempts: int, status: int | None = None) -> None:
         super().__init__(reason)
         self.attempts = attempts
+        self.status = status
 
 
 class ModelStopped(RequestFailed):
@@ -93,13 +104,19 @@ async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def complete(
-    session: aiohttp.ClientSession, endpoint: Endpoint, body: dict[str, Any], *, deadline_seconds: float
+    session: aiohttp.ClientSession,
+    endpoint: Endpoint,
+    body: dict[str, Any],
+    *,
+    deadline_seconds: float,
+    on_trouble: Callable[[str], None] = lambda reason: None,
 ) -> Answered:
     """Ask for one chat completion.
 
     Statuses 408, 409, 429 and 5xx and lost connections are tried again, at most eight times, with growing pauses (or as
     long as the server says in Retry-After). A request that is taken and not answered is not repeated: that would only
-    add to the load. Everything ends within the deadline.
+    add to the load. Everything ends within the deadline. From the third attempt that fails on, ``on_trouble`` is called
+    with the reason.
 
     Raises
     ------
@@ -108,42 +125,59 @@ async def complete(
     RequestFailed
         If the attempts or the time are used up.
     """
-    return await _request(session, endpoint, "chat/completions", json.dumps(body).encode(), deadline_seconds)
+    content = json.dumps(body).encode()
+    return await _request(session, endpoint, "chat/completions", content, deadline_seconds, on_trouble)
 
 
 async def served_models(session: aiohttp.ClientSession, endpoint: Endpoint) -> dict[str, int | None] | None:
     """Return the models that a server has, with their context length where it tells; None if it has no such list.
 
-    A server that is still starting is given ten seconds.
+    A server that is still starting is given five seconds.
 
     Raises
     ------
     InputError
         If the server cannot be reached, refuses the key, or does not answer like one.
     """
-    url = f"{endpoint.base_url}/models"
+    url = endpoint.base_url
     try:
         answered = await _request(session, endpoint, "models", None, PREFLIGHT_SECONDS)
-        return {model["id"]: model.get("max_model_len") for model in answered.payload["data"]}
+        return {str(model["id"]): _context(model.get("max_model_len")) for model in answered.payload["data"]}
     except ModelStopped as error:
-        if str(error).startswith(("status 404", "status 405")):
+        if error.status in (404, 405) and urllib.parse.urlsplit(url).path:
             return None
-        raise InputError(f"{url}: {error}; check base_url and the key") from error
+        if error.status is None:
+            remedy = "start the server, or correct base_url"
+        elif error.status in (401, 403):
+            remedy = "check the key: api_key_variable in the panel, and the variable that it names"
+        else:
+            remedy = "correct base_url; does it lack /v1?"
+        raise InputError(f"{url}: {error}; {remedy}") from error
     except RequestFailed as error:
         raise InputError(f"{url}: {error}; is the server up?") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{url}: not a list of models; check base_url (it ends in /v1)") from error
 
 
+def _context(length: Any) -> int | None:
+    """Return a context length; some servers say 0, or nothing, for unknown."""
+    return length if isinstance(length, int) and length > 0 else None
+
+
 async def _request(
-    session: aiohttp.ClientSession, endpoint: Endpoint, route: str, body: bytes | None, seconds: float
+    session: aiohttp.ClientSession,
+    endpoint: Endpoint,
+    route: str,
+    body: bytes | None,
+    seconds: float,
+    on_trouble: Callable[[str], None] = lambda reason: None,
 ) -> Answered:
     url = f"{endpoint.base_url}/{route}"
     headers = {"Content-Type": "application/json"}
     if endpoint.api_key:
         headers["Authorization"] = f"Bearer {endpoint.api_key}"
     deadline = time.monotonic() + seconds
-    reason, reached, attempt = "", False, 0
+    reason, status, attempt = "", None, 0
     while attempt < MAX_ATTEMPTS:
         attempt += 1
         started = time.monotonic()
@@ -155,31 +189,55 @@ async def _request(
                     "GET" if body is None else "POST", url, data=body, headers=headers, proxy=endpoint.proxy
                 ) as response,
             ):
-                content = await response.read()
+                content = await _read(response)
         except TimeoutError:
             raise RequestFailed(f"no answer within {seconds:g} s" + _before(reason), attempt) from None
+        except _TooLong as error:
+            raise RequestFailed(f"the reply is longer than {LONGEST_REPLY:,} bytes", attempt) from error
+        except aiohttp.ClientConnectorError as error:
+            if error.os_error.errno in (errno.EMFILE, errno.ENFILE):
+                raise InputError(
+                    "too many open files; raise `ulimit -n`, or lower concurrency in the panel"
+                ) from error
+            reason = f"nothing answers there ({error.os_error.strerror or error.os_error})"
         except aiohttp.ClientError as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = f"the connection broke ({type(error).__name__}: {error})"
         else:
-            reached = True
-            if response.status == 200:
+            status = response.status
+            if status == 200:
                 return Answered(_payload(content, attempt), attempt, time.monotonic() - started)
-            reason = f"status {response.status}: {_words(content)}"
-            if response.status not in RETRIED_STATUSES and response.status < 500:
-                raise ModelStopped(reason, attempt)
+            reason = f"status {status}: {_words(content)}"
+            if status not in RETRIED_STATUSES and status < 500:
+                raise ModelStopped(reason, attempt, status)
             pause = max(pause, _asked_pause(response.headers.get("Retry-After")))
         if time.monotonic() + pause >= deadline:
             break
+        if attempt >= TROUBLE_ATTEMPTS:
+            on_trouble(reason)
         if attempt < MAX_ATTEMPTS:
             await asyncio.sleep(pause)
     reason = f"{reason} (after {attempt} attempts)"
-    raise (RequestFailed if reached else ModelStopped)(reason, attempt)
+    raise (ModelStopped if status is None else RequestFailed)(reason, attempt, status)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body; a server that never stops sending must not fill the memory."""
+    content = bytearray()
+    async for block in response.content.iter_chunked(1 << 16):
+        content += block
+        if len(content) > LONGEST_REPLY:
+            raise _TooLong
+    return bytes(content)
+
+
+class _TooLong(Exception):
+    pass
 
 
 def _payload(content: bytes, attempt: int) -> Any:
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestFailed(f"the reply is not JSON: {_words(content)}", attempt) from error
 
 
@@ -190,9 +248,12 @@ def _words(content: bytes) -> str:
         found = json.loads(text)
         found = found.get("error", found)
         text = found["message"] if isinstance(found, dict) else str(found)
-    except (ValueError, AttributeError, KeyError):
+    except (ValueError, RecursionError, AttributeError, KeyError):
         pass  # not OpenAI's form: the text as it is
-    return " ".join(str(text).split())[:SHOWN_CHARACTERS] or "(no text)"
+    printable = "".join(
+        character if character.isprintable() else " " for character in str(text)[: 4 * SHOWN_CHARACTERS]
+    )
+    return " ".join(printable.split())[:SHOWN_CHARACTERS] or "(no text)"
 
 
 def _before(reason: str) -> str:

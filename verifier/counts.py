@@ -28,6 +28,8 @@ class VerifierSummary:
         Trials by outcome; those that are missing in the journal are under ``missing``.
     trials, correct
         Trials that count, and those that are right.
+    empty
+        Of the trials without an answer, those whose reply was empty.
     completion_tokens, mean_seconds
         Tokens of all answers, as far as the server counts them; mean time of an answer, None without answers.
     retries
@@ -38,6 +40,7 @@ class VerifierSummary:
     outcomes: dict[str, int]
     trials: int
     correct: int
+    empty: int
     completion_tokens: int
     mean_seconds: float | None
     retries: int
@@ -61,6 +64,7 @@ def _summary(name: str, items: Sequence[Item], n_trials: int, trials: Mapping[Ke
         | {"missing": expected - len(found)},
         trials=sum(trial.counts for trial in found),
         correct=sum(trial.correct is True for trial in found),
+        empty=sum(trial.outcome == "no_answer" and trial.grader is None for trial in found),
         completion_tokens=sum(trial.completion_tokens or 0 for trial in answered),
         mean_seconds=sum(trial.seconds for trial in answered) / len(answered) if answered else None,
         retries=sum(trial.attempts - 1 for trial in answered),
@@ -71,12 +75,19 @@ def warnings_of(summaries: Sequence[VerifierSummary], trials: Mapping[Key, Trial
     """Return what a reader must know before using the matrix, a line each."""
     found = []
     for summary in summaries:
-        empty = summary.outcomes["no_answer"] + summary.outcomes["truncated"]
-        if summary.trials and empty > MANY_EMPTY * summary.trials:
-            found.append(
-                f"{summary.verifier}: {empty} of {summary.trials} answers are empty or cut off; they count as wrong, "
-                "but look at max_tokens and thinking before you use them"
-            )
+        for count, what, look in (
+            (summary.outcomes["truncated"], "are cut off", "at max_tokens and thinking"),
+            (summary.empty, "are empty", "at thinking and the chat template"),
+            (
+                summary.outcomes["no_answer"] - summary.empty,
+                "have no answer that the grader recognises",
+                "at text in rollouts.jsonl",
+            ),
+        ):
+            if count > MANY_EMPTY * summary.trials:
+                found.append(
+                    f"{summary.verifier}: {count} of {summary.trials} replies {what} and count as wrong; look {look}"
+                )
     versions = {trial.grader[:2] for trial in trials.values() if trial.grader}
     for name in sorted({name for name, _ in versions}):
         of_name = sorted(version for grader, version in versions if grader == name)
@@ -90,8 +101,9 @@ def write_matrix(
 ) -> list[str]:
     """Write response_matrix.csv, trials.csv where cells fell short, and guessing.csv where there are choices.
 
-    A cell without a trial is blank; a verifier without any has no row. Files of these names that do not apply any more
-    are removed: a fit would otherwise read a trials.csv of an earlier state.
+    A cell without a trial is blank; a verifier or an item without any is left out, as a fit cannot place it. With a
+    matrix, files of the other two names that do not apply any more are removed: a fit would otherwise read a trials.csv
+    of an earlier state. Without any trial nothing is touched.
 
     Returns
     -------
@@ -101,8 +113,9 @@ def write_matrix(
         name: [[trial for trial in _cell(name, item, n_trials, trials) if trial.counts] for item in items]
         for name in verifiers
     }
-    rows = {name: row for name, row in cells.items() if any(row)}
-    header = ["model", *(item.id for item in items)]
+    asked = [place for place in range(len(items)) if any(row[place] for row in cells.values())]
+    rows = {name: [row[place] for place in asked] for name, row in cells.items() if any(row)}
+    header = ["model", *(items[place].id for place in asked)]
     tables = {
         MATRIX: [[name, *(_correct(cell) for cell in row)] for name, row in rows.items()],
         TRIALS: [[name, *(len(cell) or "" for cell in row)] for name, row in rows.items()],
@@ -110,14 +123,18 @@ def write_matrix(
     if all(len(cell) == n_trials for row in rows.values() for cell in row):
         del tables[TRIALS]
     if not rows:
-        tables = {}
+        return []
     for name, table in tables.items():
         write_csv(folder / name, header, table)
     written = list(tables)
-    if rows and any(item.choices for item in items):
-        write_csv(folder / GUESSING, ("item_id", "guessing"), ((item.id, item.guessing) for item in items))
+    if any(items[place].choices for place in asked):
+        write_csv(
+            folder / GUESSING,
+            ("item_id", "guessing"),
+            ((items[place].id, items[place].guessing) for place in asked),
+        )
         written.append(GUESSING)
-    for name in {MATRIX, TRIALS, GUESSING} - set(written):
+    for name in {TRIALS, GUESSING} - set(written):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(folder / name)
     return written

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +12,10 @@ from typing import Any
 from irt.io import InputError, PathLike, atomic_writer, open_text
 
 ANSWER_TYPES = ("math", "choice", "instructions")
+# "\frac" in JSON is a form feed and "rac". A tab may be meant, unless a LaTeX command goes on behind it.
+_SWALLOWED_BACKSLASH = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f]\w{0,10}|\r(?!\n)\w{0,10}|\t(?:imes|ext|heta|an|frac|au|riangle|o)\b"
+)
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -44,6 +50,16 @@ class Item:
     def labels(self) -> str:
         """The labels of the choices, one letter each; empty for other items."""
         return LABELS[: len(self.choices)]
+
+    @property
+    def key(self) -> str | None:
+        """What a verdict rests on beside the text: the answer, or a hash of the instructions and their arguments."""
+        if self.answer_type != "instructions":
+            return self.answer
+        rules = json.dumps(
+            [self.instruction_ids, [dict(arguments) for arguments in self.kwargs]], sort_keys=True
+        )
+        return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     @property
     def guessing(self) -> float:
@@ -141,17 +157,31 @@ def _fields(line: str, where: str) -> Any:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not JSON ({error.msg} at column {error.colno})") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting as deep
+        raise InputError(f"{where}: not an item ({error})") from error
 
 
 def _check_text(value: Any, what: str) -> None:
+    if value is None:
+        raise InputError(f"{what} is missing")
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{what} must be a text that is not blank, found {value!r}")
+        raise InputError(f"{what} must be a text that is not blank, found {value!r}; write numbers in quotes")
+    if not value.isprintable() and re.search(r"[\ud800-\udfff]", value):
+        raise InputError(f"{what} has half of a surrogate pair in it, which is no character: {value!r}")
+    if found := _SWALLOWED_BACKSLASH.search(value):
+        escape = json.dumps(found[0][0])[1:-1]
+        raise InputError(
+            f"{what} has a control character ({escape}) in {found[0]!r}: in JSON a backslash is doubled, "
+            "\\\\frac for \\frac"
+        )
 
 
 def _texts(fields: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
     values = fields.get(name, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) and value.strip() for value in values):
-        raise InputError(f"{where}: {name} must be a list of texts that are not blank, found {values!r}")
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{where}: {name} must be a list of texts, found {values!r}")
+    for number, value in enumerate(values, 1):
+        _check_text(value, f"{where}: {name} {number}")
     return tuple(values)
 
 

@@ -31,7 +31,7 @@ def open_journal(path: PathLike) -> Iterator[Append]:
     Raises
     ------
     InputError
-        If another process has the journal open, or it cannot be written.
+        If another process has the journal open, or it cannot be written; ``append`` raises it, too.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -45,7 +45,7 @@ def open_journal(path: PathLike) -> Iterator[Append]:
 
         def append(record: dict[str, Any]) -> None:
             nonlocal synced
-            _write(descriptor, _line(record))
+            _write(descriptor, _line(record), path)
             if time.monotonic() - synced > SECONDS_BETWEEN_SYNCS:
                 os.fsync(descriptor)
                 synced = time.monotonic()
@@ -71,7 +71,7 @@ def read_journal(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
                 return
             try:
                 record = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(
                     f"{path}:{number}: not JSON ({error}); restore the line from a copy, or remove it"
                 ) from error
@@ -87,9 +87,14 @@ def _line(record: dict[str, Any]) -> bytes:
         return (json.dumps(record) + "\n").encode()
 
 
-def _write(descriptor: int, line: bytes) -> None:
-    while line:
-        line = line[os.write(descriptor, line) :]
+def _write(descriptor: int, line: bytes, path: PathLike) -> None:
+    try:
+        while line:
+            line = line[os.write(descriptor, line) :]
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); what is there stays, run again to go on"
+        ) from error
 
 
 def _remove_torn_record(descriptor: int, path: PathLike) -> None:

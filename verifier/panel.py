@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 from irt.io import InputError, PathLike, open_text
 
+LARGEST = 10_000_000  # of any setting; no context is as long, and no deadline
 SMALLEST_PANEL = 3  # fewer say too little about an item's difficulty
 
 # What every request to vLLM must state: left out, a parameter silently comes from the model's generation_config.json.
@@ -47,13 +49,14 @@ class Verifier:
     max_tokens
         Of one answer, reasoning included.
     sampling
-        The sampling parameters, in the order of the file; all of them are sent with every request.
+        The sampling parameters that are given; all of them are sent with every request.
     base_url
         Where it is served, up to and with ``/v1``; None: a server is started for it, on ``gpus`` GPUs.
     api_key_variable
         The environment variable with the key, or None.
     serve_arguments
-        Further arguments of ``vllm serve``.
+        Further arguments of ``vllm serve``. No part of the identity: most say how fast, not what, it answers. If one
+        changes the answers (quantization, a chat template), give the verifier another name.
     """
 
     name: str
@@ -112,7 +115,7 @@ def read_panel(path: PathLike) -> Panel:
         text = handle.read()
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not TOML ({error})") from error
     if unknown := sorted(set(table) - {*_TOP_LEVEL, "verifier"}):
         raise InputError(
@@ -186,9 +189,13 @@ def _sampling(entry: dict[str, Any], where: str) -> tuple[tuple[str, float], ...
             'defaults would apply otherwise (a hosted API that refuses some: api = "hosted")'
         )
     for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InputError(f"{where}: {key} must be a number, found {value!r}")
-    return tuple((key, given[key]) for key in known if key in given)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or (key == "top_k" and value != int(value)):
+            raise InputError(f"{where}: {key} must be a {'whole ' * (key == 'top_k')}number, found {value!r}")
+    # 1 and 1.0 are the same sampling.
+    return tuple(
+        (key, int(given[key]) if key == "top_k" else float(given[key])) for key in known if key in given
+    )
 
 
 def _text(entry: dict[str, Any], key: str, where: str) -> str:
@@ -200,14 +207,17 @@ def _text(entry: dict[str, Any], key: str, where: str) -> str:
 
 def _url(entry: dict[str, Any], where: str) -> str:
     value = _text(entry, "base_url", where).rstrip("/")
-    if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", value):
+    found = re.fullmatch(
+        r"https?://(?:[\w-]{1,63}(?:\.[\w-]{1,63})*|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?(?:/[^\s?#]*)?", value
+    )
+    if not found or int(found[1] or 80) > 65535:
         raise InputError(f"{where}: base_url must look like http://host:8000/v1, found {value!r}")
     return value
 
 
 def _positive(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{what} must be a whole number of at least 1, found {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
+        raise InputError(f"{what} must be a whole number from 1 to {LARGEST:,}, found {value!r}")
     return value
 
 

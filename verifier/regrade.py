@@ -12,12 +12,13 @@ from verifier.journal import Append
 from verifier.reply import final_text
 from verifier.trials import Job, Key, Trial, read_texts, verdict_row
 
+NOT_JUDGED = ("ungraded", "grader_error", "grader_timeout")
 AT_A_TIME = 1000  # texts in memory
 
 
 def regrade_jobs(jobs: Iterable[Job], trials: Mapping[Key, Trial]) -> dict[Key, Job]:
-    """Return the jobs that have an answer and no verdict."""
-    return {job.key: job for job in jobs if job.key in trials and trials[job.key].outcome == "ungraded"}
+    """Return the jobs with an answer and no judgement: a kill came first, or a grader failed or was too slow."""
+    return {job.key: job for job in jobs if job.key in trials and trials[job.key].outcome in NOT_JUDGED}
 
 
 def grade_again(
@@ -59,5 +60,5 @@ def _change(job: Job, before: Trial, after: Verdict) -> str | None:
     words = {True: "right", False: "wrong", None: "not judged"}
     return (
         f"{verifier} {item} trial {trial}: {before.outcome}, {words[before.correct]} -> "
-        f"{after.outcome}, {words[after.correct]} (answer {after.answer!r}, key {job.item.answer!r})"
+        f"{after.outcome}, {words[after.correct]} (answer {after.answer!r}, key {job.item.key!r})"
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -73,18 +74,30 @@ def main() -> int:
 
     with open_journal(journal) as append, GraderPool(answer_types, workers=available_cpus()) as pool:
         trials = read_trials(journal, panel.verifiers, items)
+        changes: list[str] = []
         if arguments.regrade:
-            for line in grade_again(journal, {job.key: job for job in jobs}, trials, append, pool):
-                print(line)
+            check_stored(trials, arguments.out)
+            changes = grade_again(journal, {job.key: job for job in jobs}, trials, append, pool)
         else:
             check_versions(trials, jobs)
             grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
-            if missing := [job for job in jobs if not _is_answered(trials, job)]:
+            missing = [job for job in jobs if job.key not in trials or not trials[job.key].answered]
+            # Those that came to nothing before are asked last: one of them may stop its verifier again.
+            missing.sort(key=lambda job: job.key in trials)
+            if missing:
                 for name, reason in ask_panel(panel, missing, arguments.out, append, pool).items():
                     print(f"{name}: stopped: {reason}", file=sys.stderr)
 
     trials = read_trials(journal, panel.verifiers, items)
-    return report(arguments, panel, items, trials)
+    return report(arguments, panel, items, trials, changes)
+
+
+def check_stored(trials: dict[Key, Trial], out: Path) -> None:
+    """Refuse to grade again where there is nothing: most likely the panel or the items are not those of the journal."""
+    if not trials:
+        raise InputError(
+            f"{out / 'rollouts.jsonl'} has no answers of this panel to these items; check --panel, --items and --out"
+        )
 
 
 def check_versions(trials: dict[Key, Trial], jobs: Sequence[Job]) -> None:
@@ -98,15 +111,22 @@ def check_versions(trials: dict[Key, Trial], jobs: Sequence[Job]) -> None:
             continue
         present = (*versions[job.item.answer_type], job.item.answer)
         if trial.grader != present:
-            what = "key" if trial.grader[:2] == present[:2] else "grader"
+            if trial.grader[:2] == present[:2]:
+                what, before, now = "key", trial.grader[2], present[2]
+            else:
+                what, before, now = "grader", " ".join(trial.grader[:2]), " ".join(present[:2])
             raise InputError(
-                f"item {job.item.id}: its answers were graded with another {what} ({' '.join(map(str, trial.grader))}; "
-                f"now {' '.join(map(str, present))}); run once with --regrade, so that one matrix has one {what}"
+                f"item {job.item.id}: its answers were graded with another {what} ({before}; now {now}); "
+                f"run once with --regrade, so that one matrix has one {what}"
             )
 
 
 def report(
-    arguments: argparse.Namespace, panel: Panel, items: Sequence[Item], trials: dict[Key, Trial]
+    arguments: argparse.Namespace,
+    panel: Panel,
+    items: Sequence[Item],
+    trials: dict[Key, Trial],
+    changes: Sequence[str],
 ) -> int:
     """Write the files and print the summary, all from the journal; return the exit status."""
     names = [verifier.name for verifier in panel.verifiers]
@@ -123,6 +143,7 @@ def report(
         "n_trials": arguments.trials,
         "verifiers": [asdict(one) for one in summaries],
         "warnings": warnings,
+        "changes": changes,
     }
     written = write_matrix(arguments.out, names, items, arguments.trials, trials)
     with atomic_writer(arguments.out / "summary.json") as handle:
@@ -133,25 +154,38 @@ def report(
     if arguments.json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
+        print("".join(f"{line}\n" for line in changes), end="")
         print_table(summaries)
         print(f"Wrote {', '.join([*written, 'summary.json'])} to {arguments.out}")
-        if MATRIX in written:
+        if MATRIX in written and len(items) > 1:
             print(f"Next: {fit_command(arguments.out, written, arguments.trials)}")
-    short = sum(len(items) * arguments.trials - one.trials for one in summaries)
-    if short:
+    return tell_missing(summaries)
+
+
+def tell_missing(summaries: Sequence[VerifierSummary]) -> int:
+    """Say what is missing and how to get it; return the exit status."""
+    unanswered = sum(one.outcomes["error"] + one.outcomes["missing"] for one in summaries)
+    unjudged = sum(one.outcomes["grader_error"] + one.outcomes["grader_timeout"] for one in summaries)
+    if unanswered:
         print(
-            f"{short} trials are missing (see the table); the same command asks for them again",
+            f"{unanswered} answers are missing; the same command (without --regrade) asks for them",
             file=sys.stderr,
         )
-    return EXIT_INCOMPLETE if short else 0
+    if unjudged:
+        print(
+            f"{unjudged} answers could not be judged; the same command tries once more, and detail in rollouts.jsonl "
+            "says why",
+            file=sys.stderr,
+        )
+    return EXIT_INCOMPLETE if unanswered or unjudged else 0
 
 
 def fit_command(folder: Path, written: Sequence[str], n_trials: int) -> str:
     """Return the command that fits what was written."""
-    words = ["python scripts/fit_irt.py", str(folder / MATRIX)]
+    words = ["python", "scripts/fit_irt.py", str(folder / MATRIX)]
     words += ["--trials-csv", str(folder / TRIALS)] if TRIALS in written else ["--n-trials", str(n_trials)]
     words += ["--guessing-csv", str(folder / GUESSING)] if GUESSING in written else []
-    return " ".join([*words, "--output-dir", str(folder)])
+    return shlex.join([*words, "--output-dir", str(folder)])
 
 
 def print_table(summaries: Sequence[VerifierSummary]) -> None:
@@ -165,10 +199,6 @@ def print_table(summaries: Sequence[VerifierSummary]) -> None:
         share = f"{summary.correct / summary.trials:7.1%}" if summary.trials else f"{'-':>7}"
         cells = (f"{summary.outcomes[name]:>10}" for name in outcomes)
         print(f"{summary.verifier:<{width}}  {summary.trials:>7}  {share}", *cells, sep="  ")
-
-
-def _is_answered(trials: dict[Key, Trial], job: Job) -> bool:
-    return job.key in trials and trials[job.key].answered
 
 
 if __name__ == "__main__":

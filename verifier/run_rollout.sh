@@ -8,13 +8,21 @@
 # What follows the benchmark's name is passed on to `python -m verifier.rollout`.
 set -euo pipefail
 
+if [ "${1:-}" = --help ] || [ "${1:-}" = -h ]; then
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}"
+    echo "Settings, each an environment variable:"
+    sed -n 's/^\([A-Z]*\)=\${[A-Z]*:-\([^}]*\)} *# /  \1=\2    /p' "${BASH_SOURCE[0]}"
+    exit 0
+fi
 if [ $# -eq 0 ] || [ "${1#-}" != "$1" ]; then
     echo "run_rollout.sh: name a benchmark first, for example: bash verifier/run_rollout.sh aime25" >&2
     exit 2
 fi
 benchmark=$1
 shift
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.." && pwd)
+
+own_items=${ITEMS:-}
 
 # --- settings, each overridable by the environment ----------------------------------------------------------------
 PANEL=${PANEL:-$root/verifier/panel.toml}           # who answers
@@ -28,6 +36,6 @@ if [ ! -x "$PYTHON" ] && ! command -v "$PYTHON" >/dev/null; then
     echo "run_rollout.sh: $PYTHON is not there; run 'make setup' in $root, or set PYTHON" >&2
     exit 2
 fi
-[ -e "$ITEMS" ] || "$PYTHON" "$root/scripts/fetch_items.py" "$benchmark" --output "$ITEMS"
+[ -n "$own_items" ] || [ -e "$ITEMS" ] || "$PYTHON" "$root/scripts/fetch_items.py" "$benchmark" --output "$ITEMS"
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
 exec "$PYTHON" -m verifier.rollout --items "$ITEMS" --panel "$PANEL" --trials "$TRIALS" --out "$OUT" "$@"

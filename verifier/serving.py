@@ -27,6 +27,7 @@ VLLM_VARIABLE = "BENCHFILL_VLLM"  # the vllm command; "vllm" by default
 READY_VARIABLE = "BENCHFILL_READY_SECONDS"  # how long a server may take to load its model
 READY_SECONDS = 1800.0
 STOP_SECONDS = 60.0
+FREE_SECONDS = 60.0  # until the driver has taken back the memory of a server that has ended
 PROBE_SECONDS = 20.0
 SHOWN_LOG_LINES = 20
 
@@ -37,7 +38,7 @@ Wave = list[tuple[Verifier, tuple[int, ...]]]
 
 
 class ServerFailed(Exception):
-    """A server did not come up, or went down; the message has the end of its log."""
+    """A server did not come up; the message says why, with the end of its log."""
 
 
 def vllm_command() -> str:
@@ -78,7 +79,7 @@ def free_gpus() -> list[int]:
     Raises
     ------
     InputError
-        If nvidia-smi is not there or fails.
+        If nvidia-smi is not there or fails, or the GPUs are not named by their index.
     """
     query = ["nvidia-smi", "--query-gpu=index,memory.used", "--format=csv,noheader,nounits"]
     try:
@@ -87,10 +88,18 @@ def free_gpus() -> list[int]:
         raise InputError(
             f"nvidia-smi: {error}; verifiers without a base_url need GPUs on this machine"
         ) from error
-    rows = [line.split(",") for line in answer.stdout.splitlines() if line.strip()]
-    used = {int(index): int(megabytes) for index, megabytes in rows}
+    used: dict[int, int] = {}
+    for line in answer.stdout.splitlines():
+        found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", line)
+        if not found:
+            raise InputError(
+                f"nvidia-smi: {line!r} does not tell a GPU's memory in use; give each verifier a base_url"
+            )
+        used[int(found[1])] = int(found[2])
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    allowed = list(used) if visible is None else [int(index) for index in visible.split(",") if index.strip()]
+    if visible is not None and not re.fullmatch(r"[\d\s,]*", visible):
+        raise InputError(f"CUDA_VISIBLE_DEVICES must be indices such as 0,1, found {visible!r}")
+    allowed = list(used) if visible is None else [int(index) for index in re.findall(r"\d+", visible)]
     return [index for index in allowed if used.get(index, FREE_MEGABYTES) < FREE_MEGABYTES]
 
 
@@ -130,8 +139,13 @@ async def served(verifier: Verifier, gpus: Sequence[int], log: Path) -> AsyncIte
         If it does not answer a one-token completion within the time for loading (30 minutes, or
         BENCHFILL_READY_SECONDS). Listening is not enough: a server can answer /health and generate nothing.
     """
+    await _wait_for_gpus(verifier, gpus)
     port = _free_port()
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
+    # The order of nvidia-smi; CUDA's own would put the fastest first.
+    environment = os.environ | {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
+    }
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as output:
         process = subprocess.Popen(
@@ -153,6 +167,7 @@ async def served(verifier: Verifier, gpus: Sequence[int], log: Path) -> AsyncIte
 def serve_command(verifier: Verifier, n_gpus: int, port: int) -> list[str]:
     """Return the command that serves a verifier on this machine alone."""
     return [
+        *_ended_with_parent(),
         vllm_command(),
         "serve",
         verifier.model,
@@ -165,6 +180,20 @@ def serve_command(verifier: Verifier, n_gpus: int, port: int) -> list[str]:
         *("--generation-config", "vllm"),
         *verifier.serve_arguments,
     ]
+
+
+def _ended_with_parent() -> list[str]:
+    """Return the words before a command that end it when this process is killed; none where the system has no such."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+
+
+async def _wait_for_gpus(verifier: Verifier, gpus: Sequence[int]) -> None:
+    for _ in range(int(FREE_SECONDS)):
+        if set(gpus) <= set(free_gpus()):
+            return
+        await asyncio.sleep(1)
+    raise ServerFailed(f"{verifier.name}: GPUs {', '.join(map(str, gpus))} are in use")
 
 
 async def _wait_until_ready(verifier: Verifier, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -181,7 +210,7 @@ async def _wait_until_ready(verifier: Verifier, process: subprocess.Popen[bytes]
                     return
                 except ModelStopped as error:
                     last = str(error)
-                    if last.startswith("status 4"):
+                    if error.status is not None:
                         raise ServerFailed(f"{verifier.name}: {last}") from error
                 except RequestFailed as error:
                     last = str(error)
@@ -192,6 +221,11 @@ async def _wait_until_ready(verifier: Verifier, process: subprocess.Popen[bytes]
 
 async def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the whole group: ask, wait, then kill, and return when no process of it is left."""
+    task = asyncio.current_task()
+    if task and task.cancelling():  # a second Ctrl-C would leave servers that keep their GPUs
+        print(f"stopping the server of process group {process.pid}", file=sys.stderr)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
     for how in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)

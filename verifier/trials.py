@@ -15,6 +15,7 @@ import datetime
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 from irt.io import InputError, PathLike
@@ -27,6 +28,33 @@ from verifier.reply import Reply
 
 TRIAL_OUTCOMES = ("ok", "no_answer", "truncated")  # these count; the others say nothing about the model
 OTHER_OUTCOMES = ("error", "grader_error", "grader_timeout", "ungraded")
+
+_HEAD: dict[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
+    "verifier": ((str,), ()),
+    "identity": ((str,), ()),
+    "item": ((str,), ()),
+    "prompt": ((str,), ()),
+    "trial": ((int,), ()),
+}
+# What a row must have to be counted: the types of each column, and its values where they are few.
+COLUMNS = {
+    "answer": _HEAD
+    | {
+        "outcome": ((str,), (*TRIAL_OUTCOMES, "error")),
+        "text": ((str,), ()),
+        "completion_tokens": ((int, NoneType), ()),
+        "seconds": ((int, float), ()),
+        "attempts": ((int,), ()),
+    },
+    "verdict": _HEAD
+    | {
+        "outcome": ((str,), ("ok", "no_answer", "grader_error", "grader_timeout")),
+        "correct": ((bool, NoneType), ()),
+        "key": ((str, NoneType), ()),
+        "grader": ((str,), ()),
+        "grader_version": ((str,), ()),
+    },
+}
 
 Key = tuple[str, str, int]  # verifier, item, trial
 
@@ -42,7 +70,7 @@ class Trial:
     correct
         False for ``no_answer`` and ``truncated``; None where the outcome is not a trial.
     grader
-        Name, version and key that the verdict rests on; None where nothing was graded.
+        Name, version and ``Item.key`` that the verdict rests on; None where nothing was graded.
     completion_tokens, seconds, attempts
         Of the answer; tokens are None where the server does not count.
     """
@@ -109,7 +137,7 @@ def verdict_row(job: Job, verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.outcome,
         "correct": verdict.correct,
         "answer": verdict.answer,
-        "key": job.item.answer,
+        "key": job.item.key,
         "grader": verdict.grader,
         "grader_version": verdict.version,
         "detail": verdict.detail,
@@ -174,18 +202,29 @@ def _rows(path: PathLike, verifiers: Iterable[Verifier], items: Iterable[Item]) 
     identities = {verifier.name: verifier.identity for verifier in verifiers}
     prompts = {item.id: prompt_hash(item) for item in items}
     for number, row in read_journal(path):
-        try:
-            current = identities.get(row["verifier"]), prompts.get(row["item"])
-            known = row["kind"] in ("answer", "verdict") and isinstance(row["trial"], int)
-            mine = current == (row["identity"], row["prompt"])
-        except KeyError as error:
-            raise InputError(f"{path}:{number}: a row without {error}; is this a rollout journal?") from error
-        if not known:
-            raise InputError(
-                f"{path}:{number}: kind {row['kind']!r} is not known; is this a rollout journal?"
-            )
-        if mine:
+        _check_row(row, f"{path}:{number}")
+        if (identities.get(row["verifier"]), prompts.get(row["item"])) == (row["identity"], row["prompt"]):
             yield row
+
+
+def _check_row(row: dict[str, Any], where: str) -> None:
+    """Hold a row to its columns: one that was edited by hand must not become a count."""
+    if row.get("kind") not in COLUMNS:
+        raise InputError(f"{where}: kind {row.get('kind')!r} is not known; is this a rollout journal?")
+    for name, (kinds, values) in COLUMNS[row["kind"]].items():
+        if name not in row:
+            raise InputError(f"{where}: the row has no {name}; is this a rollout journal?")
+        value = row[name]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise InputError(
+                f"{where}: {name} cannot be {value!r}; restore the row from a copy, or remove it"
+            )
+        if values and value not in values:
+            raise InputError(
+                f"{where}: {name} cannot be {value!r}; it is one of {', '.join(map(str, values))}"
+            )
+    if row["kind"] == "verdict" and (row["correct"] is None) == (row["outcome"] in TRIAL_OUTCOMES):
+        raise InputError(f"{where}: outcome {row['outcome']!r} does not go with correct {row['correct']!r}")
 
 
 def _head(kind: str, job: Job) -> dict[str, Any]:

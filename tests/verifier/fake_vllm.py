@@ -1,6 +1,7 @@
 """Stands in for the vllm command: a simulated panel behind a parent that takes SIGTERM badly, as engines do.
 
-The environment variable FAKE_VLLM says how it behaves: ``serve``, ``hang`` (listens and generates nothing), ``crash``.
+The environment variable FAKE_VLLM says how it behaves: ``serve``, ``polite`` (the same, but ends on
+SIGTERM), ``hang`` (listens and generates nothing), ``crash``.
 """
 
 import os
@@ -18,13 +19,22 @@ behaviour = os.environ["FAKE_VLLM"]
 if behaviour == "crash":
     print("ValueError: No available memory for the cache blocks.", flush=True)
     sys.exit(1)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
+started: list[subprocess.Popen[bytes]] = []
+
+
+def end(*_: object) -> None:
+    for process in started:
+        process.kill()
+
+
+signal.signal(signal.SIGTERM, end if behaviour == "polite" else signal.SIG_IGN)
 engine = subprocess.Popen([sys.executable, "-c", IGNORE_AND_SLEEP], stdout=subprocess.PIPE)
 assert engine.stdout is not None
 engine.stdout.readline()  # it ignores SIGTERM from here on
 port = sys.argv[sys.argv.index("--port") + 1]
 faults = ["--hang-rate", "1"] if behaviour == "hang" else []
 server = subprocess.Popen([sys.executable, "-m", "verifier.simulated", "--port", port, *faults], cwd=ROOT)
+started += [engine, server]
 with open(os.environ["FAKE_VLLM_LOG"], "a", encoding="utf-8") as log:
     gpus = os.environ["CUDA_VISIBLE_DEVICES"]
     print(os.getpid(), server.pid, engine.pid, gpus, *sys.argv[1:], file=log)

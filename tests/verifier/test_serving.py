@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
+import shutil
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,8 @@ import pytest
 
 from irt.io import InputError
 from irt.response_matrix import read_response_matrix
-from tests.verifier.test_rollout import NAMES, arguments, write_panel, write_pool
+from tests.signals import allow_interrupts
+from tests.verifier.test_rollout import NAMES, ROOT, arguments, write_panel, write_pool
 from verifier import rollout, serving
 from verifier.client import open_session, served_models
 from verifier.panel import Verifier, read_panel
@@ -53,11 +57,15 @@ def processes_started(log: Path) -> list[int]:
     return [int(pid) for line in log.read_text(encoding="utf-8").splitlines() for pid in line.split()[:3]]
 
 
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def assert_none_lives(log: Path) -> None:
-    for pid in processes_started(log):
-        with contextlib.suppress(FileNotFoundError):
-            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-            assert state == "Z", f"process {pid} lives on"
+    assert not [pid for pid in processes_started(log) if lives(pid)]
 
 
 def test_a_server_is_ready_when_it_generates_and_ends_with_all_its_processes(
@@ -79,6 +87,7 @@ def test_a_server_is_ready_when_it_generates_and_ends_with_all_its_processes(
 
 def test_what_is_started_is_pinned_and_local(machine: Path, verifier: Verifier) -> None:
     command = serve_command(replace(verifier, serve_arguments=("--reasoning-parser", "qwen3")), 2, 8001)
+    command = command[command.index(serving.vllm_command()) :]
     assert command[1:3] == ["serve", verifier.model]
     pairs = dict(zip(command[3::2], command[4::2], strict=True))
     assert pairs == {
@@ -120,6 +129,79 @@ def test_a_server_that_ends_is_reported_with_its_last_words(
     with pytest.raises(ServerFailed, match="vllm ended with status 1") as caught:
         asyncio.run(use())
     assert "No available memory for the cache blocks" in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_rollout_leaves_no_server(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A batch system sends SIGTERM, a closed terminal SIGHUP."""
+    monkeypatch.setenv("FAKE_VLLM", "polite")
+    process = start_rollout_with_servers(tmp_path)
+    wait_for_servers(machine, 3, process)
+    process.send_signal(number)
+    assert process.wait(timeout=60) == 130
+    assert_none_lives(machine)
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="this system has no setpriv")
+def test_a_killed_rollout_tells_its_servers_to_end(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "polite")
+    process = start_rollout_with_servers(tmp_path)
+    wait_for_servers(machine, 3, process)
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        if not any(map(lives, processes_started(machine))):
+            return
+        time.sleep(0.1)
+    assert_none_lives(machine)
+
+
+def start_rollout_with_servers(folder: Path) -> subprocess.Popen[bytes]:
+    items = write_pool(folder / "pool.jsonl", 40)
+    panel = write_panel(folder / "panel.toml", "URL")
+    text = panel.read_text(encoding="utf-8").replace('base_url = "URL"', 'revision = "main"\ngpus = 1')
+    panel.write_text(text, encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, "-m", "verifier.rollout", *arguments(items, panel, folder / "out", 400)],
+        cwd=ROOT,
+        env={**os.environ, serving.READY_VARIABLE: "30"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=allow_interrupts,
+    )
+
+
+def wait_for_servers(log: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    while not log.exists() or log.read_text(encoding="utf-8").count("\n") < count:
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1.0)  # they are starting, or answer
+
+
+@pytest.mark.parametrize("visible", ["all", "GPU-5a1c"])
+def test_gpus_named_otherwise_are_refused(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, visible: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(InputError, match="CUDA_VISIBLE_DEVICES must be indices"):
+        free_gpus()
+
+
+def test_a_gpu_that_stays_in_use_fails_its_verifier_alone(
+    machine: Path, verifier: Verifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "FREE_SECONDS", 1.0)
+
+    async def use() -> None:
+        async with served(verifier, (1,), tmp_path / "server.log"):
+            pytest.fail("GPU 1 is in use")
+
+    with pytest.raises(ServerFailed, match="simulated-01: GPUs 1 are in use"):
+        asyncio.run(use())
 
 
 def test_gpus_in_use_are_left_alone(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

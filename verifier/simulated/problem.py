@@ -153,7 +153,8 @@ def pattern_of(template: str, **fields: str) -> re.Pattern[str]:
             expression += f"(?P={part})"
         else:
             seen.add(part)
-            expression += f"(?P<{part}>{fields.get(part, r'\d+')})"
+            field = fields.get(part, r"\d+")
+            expression += f"(?P<{part}>{field})"
     return re.compile(expression)
 
 
