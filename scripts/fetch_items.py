@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from irt.command import CommandParser, run, whole_number
+from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output
 from verifier.items import Item, write_items
 from verifier.pools.fetching import SECONDS, fetch
@@ -83,15 +83,22 @@ def main() -> int:
     if arguments.list:
         show(sources)
         return 0
-    if arguments.check is not None:
-        report = check_file(arguments.check)
-        say(report, "broken")
-        print(
-            f"{arguments.check}: {len(report.items)} sound, {len(report.broken)} broken, "
-            f"{len(report.duplicates)} duplicates"
-        )
-        return EXIT_BROKEN_ITEMS if report.broken else 0
-    source = sources[arguments.benchmark]
+    with packages_of("requirements_verifier.txt"):
+        return check(arguments.check) if arguments.check else bring(sources[arguments.benchmark], arguments)
+
+
+def check(path: Path) -> int:
+    """Check a pool of the user's, and say what was found."""
+    report = check_file(path)
+    say(report, "broken")
+    print(
+        f"{path}: {len(report.items)} sound, {len(report.broken)} broken, {len(report.duplicates)} duplicates"
+    )
+    return EXIT_BROKEN_ITEMS if report.broken else 0
+
+
+def bring(source: Source, arguments: argparse.Namespace) -> int:
+    """Bring a benchmark's items into a pool, and say what was left out."""
     output = arguments.output or POOL / f"{source.benchmark}.jsonl"
     check_output(output)
     if arguments.local:
