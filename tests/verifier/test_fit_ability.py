@@ -84,13 +84,14 @@ def test_known_difficulties_leave_the_textbook_posterior(items: int, trials: int
     np.testing.assert_allclose(found.sd**2, found.sd_on_scale**2 + found.location_sd**2)
 
 
-@pytest.mark.parametrize(("guessing", "asked"), [(0.0, 25), (0.25, 25), (0.25, 12)])
-def test_uncertain_difficulties_average_the_posterior(guessing: float, asked: int) -> None:
+@pytest.mark.parametrize(("guessing", "asked", "trials_each"), [(0.0, 25, 4), (0.25, 25, 4), (0.25, 12, 40)])
+def test_uncertain_difficulties_average_the_posterior(guessing: float, asked: int, trials_each: int) -> None:
     """By brute force: 4,000 tables are drawn, each gives a posterior, and these are mixed.
 
-    Where the panel was asked a part of the table's items, the errors of all together sum to zero, not of that part.
+    Where the panel was asked a part of the table's items, the errors of all together sum to zero, not of that part;
+    with 40 trials they are most of what is unknown.
     """
-    data = simulate_counts(4, 25, 4, guessing=guessing, seed=2)
+    data = simulate_counts(4, 25, trials_each, guessing=guessing, seed=2)
     rng = np.random.default_rng(0)
     mean, sd = data.b, rng.uniform(0.2, 0.6, 25)
     correct, trials = data.correct[:, :asked], data.trials[:, :asked]
