@@ -1,8 +1,9 @@
 r"""Multiple choice: find the label that a reply settles on.
 
 There is one extractor. It looks for cues ("answer", "Antwort", "答案", ``\boxed``) and the last cue that is followed
-by a label, by the text of exactly one option, or by a refusal ("none of the above") decides. Weaker signs (a verb of
-choosing, "B is correct", a reply that is hardly more than a letter) are looked at only where no cue decides.
+by a label, by the text of exactly one option, or by a refusal ("none of the above") decides. A line that is nothing
+but ``ANSWER: X`` goes before every later cue inside a sentence, and "the answer is A if ..." before none. Weaker signs
+(a verb of choosing, "B is correct", a reply that is hardly more than a letter) are looked at only where no cue decides.
 
 A label is a whole token of the item's own labels: neither the article "a" nor the pronoun "I" is an answer. Two
 different labels after one cue, or a refusal, are no answer.
@@ -51,9 +52,26 @@ _LINK = re.compile(
 _NAMES_ONE = re.compile(r"[\s*(\[]{0,4}[A-HJ-Z][)\]*]{0,3}(?:\s|:|是)")
 _NEGATION = re.compile(r"\b(?:not|never|isn't|isn’t|nicht|wrong|incorrect)\b", re.IGNORECASE)
 _UNMEANT = re.compile(
-    r"(?:\b(?:if|whether|unless|suppose|were|wrong|incorrect|falsche|another|other)\s+)(?:that\s+)?(?:the\s+)?"
-    r"(?:final\s+|correct\s+|right\s+)?$",
+    r"(?:\b(?:if|whether|unless|suppose|were|wrong|incorrect|falsche|another|other|each|every|any|alternative)[ \t]+"
+    r"|\b(?:explanations?|explaining|discussion|analysis|review)[ \t]+(?:of|for)[ \t]+)"
+    r"(?:that[ \t]+)?(?:the[ \t]+|all[ \t]+)*(?:final[ \t]+|correct[ \t]+|right[ \t]+|possible[ \t]+)?$",
     re.IGNORECASE,
+)
+# "A if you ignore friction": said of a case that need not be the item's.
+_CONDITION = re.compile(
+    r"[)\].*_\s]{0,4},?[ \t]+(?:only[ \t]+)?(?:if|unless|provided|assuming|had|were|under[ \t]+the[ \t]+assumption)\b",
+    re.IGNORECASE,
+)
+# The line that the prompt asks for.
+_LINE = re.compile(
+    rf"^[ \t*_#>`$\\(\[{{]{{0,8}}(?:(?:the|my)[ \t]+)?(?:(?:final|correct|right|best)[ \t]+)?"
+    rf"(?:{_WORDS})[ \t*_\"'`]{{0,6}}"
+    r"[:=][ \t*_]{0,8}(?P<rest>[^\n]{1,4000})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ONLY_LABEL = re.compile(
+    r"(?:[\s*_`\"'“”‘’«»$(\[{<>#]|\\(?:boxed|fbox|text|textbf|textit|mathrm|mathbf|bf|rm)\b){0,8}(?P<label>[A-Za-z])"
+    r"[\s*_`\"'“”‘’«»$)\]}<>.,;!]*"
 )
 # Markup and words between the link and the label: "**(", "\text{", "$", "option ".
 _FILLER = re.compile(
@@ -131,10 +149,12 @@ def extract_choice(text: str, labels: str, choices: Sequence[str]) -> str | None
         line, has chosen it.
     """
     # Full-width and circled letters and Chinese punctuation become plain ones.
-    text = unicodedata.normalize("NFKC", text[-_TAIL:])
+    text = unicodedata.normalize("NFKC", text[-_TAIL:])[-_TAIL:]
     options = _options(labels, choices)
     found = (
-        _last(text, _CUE, _after_cue, options)
+        _stated(text, options)
+        or _last(text, _CUE, _after_cue, options)
+        or _last(text, _CUE, _after_cue, options, conditional=True)
         or _last(text, _VERB, _after_verb, options)
         or _only(text, labels)
         or _bare(text, options)
@@ -208,16 +228,47 @@ def _last(
     cues: re.Pattern[str],
     place: Callable[[str, re.Match[str], int], tuple[int, int] | None],
     options: _Options,
+    *,
+    conditional: bool = False,
 ) -> _Found | None:
-    """Return what the last cue says that says anything."""
+    """Return what the last cue says that says anything; under a condition it does only with ``conditional``."""
     for cue in reversed(deque(cues.finditer(text), _MOST_CUES)):
         span = place(text, cue, options.window)
-        if span and (found := _at(text[span[0] : span[1]], options)):
+        if span and (found := _at(text[span[0] : span[1]], options, conditional=conditional)):
             return found
     return None
 
 
-def _at(content: str, options: _Options) -> _Found | None:
+def _stated(text: str, options: _Options) -> _Found | None:
+    """Return what the last line in the form ``ANSWER: X`` says, or a box after it; None where there is no such line."""
+    for line in reversed(deque(_LINE.finditer(text), _MOST_CUES)):
+        if found := _whole(line["rest"], options):
+            boxes = deque((cue for cue in _CUE.finditer(text, line.end()) if cue["box"]), _MOST_CUES)
+            for box in reversed(boxes):
+                start, end = box.end(), _closing(text, box.end(), box.end() + options.window)
+                if boxed := _at(text[start:end], options):
+                    return boxed
+            return found
+    return None
+
+
+def _whole(rest: str, options: _Options) -> _Found | None:
+    """Read what a line has after its cue, if that is a label, an option's text, both, or a refusal, and no more."""
+    if option := _option(rest, options):
+        return _Found(option)
+    only = _ONLY_LABEL.fullmatch(rest)
+    if only:
+        label = only["label"].upper()
+        return _Found(label) if label in options.labels else None
+    labelled = re.match(r"[\s*_`$(\[<]{0,6}([A-Za-z])[\s*_`$)\]>]{0,4}[).:,\s-]\s*(.+)", rest)
+    if labelled and _option(labelled[2], options) == labelled[1].upper():
+        return _Found(labelled[1].upper())
+    if _REFUSAL.match(rest.lstrip(" \t*_`\"'$([{<>")):
+        return _Found(None)
+    return None
+
+
+def _at(content: str, options: _Options, *, conditional: bool = False) -> _Found | None:
     """Return what the text after a cue says, or None where it says neither a label nor that there is none."""
     begin = _FILLER.match(content)
     assert begin
@@ -231,6 +282,8 @@ def _at(content: str, options: _Options) -> _Found | None:
             if option := _option(words, options):
                 return _Found(option)
     if label := _label(rest, options.labels):
+        if not conditional and _CONDITION.match(rest, 1):
+            return None
         another = _AND_ANOTHER.match(rest, 1)
         several = another and another["label"].upper() in options.labels and another["label"].upper() != label
         return _Found(None if several else label)

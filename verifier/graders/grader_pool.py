@@ -117,35 +117,52 @@ class GraderPool:
         if item.answer_type not in self.answer_types:
             raise ValueError(f"this pool grades {self.answer_types}, not {item.answer_type!r}")
         request = json.dumps({"item": as_fields(item), "text": text}).encode("ascii") + b"\n"
-        answer = self._ask(request)
-        if isinstance(answer, _Failure) and answer.from_outside:
-            answer = self._ask(request)
+        with self._free:
+            answer = self._ask(self._take(), request)
+            if isinstance(answer, _Failure) and answer.from_outside:
+                # Another one that waited may have been killed as well.
+                answer = self._ask(self._start(), request)
         if isinstance(answer, Verdict):
             return answer
         return Verdict(answer.outcome, None, None, *grader_version(item.answer_type), detail=answer.detail)
 
-    def _ask(self, request: bytes) -> Verdict | _Failure:
-        """Send a request to an idle worker, and put the worker, or another in its place, back."""
-        with self._free:
+    def _take(self) -> _Worker:
+        """Return an idle worker that is alive, or a new one; those that were killed while idle are replaced."""
+        while True:
             with self._lock:
                 self._check_open()
                 worker = self._idle.pop() if self._idle else None
-            worker = worker or self._start()
-            try:
-                answer, goes_on = _answer(worker, request, self.seconds)
-            except BaseException:
-                self._leave(worker)  # Ctrl-C: the worker is in the middle of an answer
-                raise
-            if goes_on:
-                with self._lock:
-                    self._idle.append(worker)
-            else:
-                self._leave(worker)
-                with self._lock:
-                    self._check_open()
-                # The new one is taken last, so it has time to load its graders.
-                self._idle.appendleft(self._start())
+            if worker is None:
+                return self._start()
+            if not _was_killed(worker):
+                return worker
+            self._leave(worker)
+            self._replace()
+
+    def _ask(self, worker: _Worker, request: bytes) -> Verdict | _Failure:
+        """Send a request to a worker that is nobody else's, and put it back, or another in its place."""
+        try:
+            answer, goes_on = _answer(worker, request, self.seconds)
+        except BaseException:
+            self._leave(worker)  # Ctrl-C: the worker is in the middle of an answer
+            raise
+        if goes_on:
+            with self._lock:
+                self._idle.append(worker)
             return answer
+        self._leave(worker)
+        # One that was killed from outside is replaced by the one that is asked again.
+        if not (isinstance(answer, _Failure) and answer.from_outside):
+            self._replace()
+        return answer
+
+    def _replace(self) -> None:
+        """Start a worker that is taken last, so that it has time to load its graders."""
+        with self._lock:
+            self._check_open()
+        worker = self._start()
+        with self._lock:
+            self._idle.appendleft(worker)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -251,6 +268,12 @@ def _exchange(worker: _Worker, request: bytes, seconds: float) -> dict[str, Any]
                 unsent = unsent[:0]  # it has ended, and its last words may wait to be read
             if not unsent:
                 poller.unregister(worker.requests)
+
+
+def _was_killed(worker: _Worker) -> bool:
+    """Return whether an idle worker has ended through no answer's fault; one that could not start has last words."""
+    status = worker.process.poll()
+    return status is not None and (worker.ready or -status in _FROM_OUTSIDE)
 
 
 def _kill(worker: _Worker) -> None:

@@ -79,13 +79,27 @@ def check_graders(answer_types: Iterable[str]) -> None:
 
 
 def check_item(item: Item) -> None:
-    """Check that an item can be judged at all; quick, and imports nothing heavy.
+    """Check that an item can be judged at all; quick, and imports nothing heavy for an ordinary key.
 
     Raises
     ------
     InputError
         Naming the item and what is wrong: for ``instructions``, an unknown instruction, or an argument that is
-        missing, unknown or unusable.
+        missing, unknown or unusable; for ``math``, a key that cannot be read, on which everyone would score 0.
     """
+    if item.answer_type == "math":
+        from verifier.graders.math_grader import LibraryError, readable
+
+        try:
+            can_be_read = readable(item.answer or "")
+        except LibraryError as error:
+            raise InputError(
+                f"item {item.id!r}: the answer {item.answer!r} cannot be read ({error})"
+            ) from error
+        if not can_be_read:
+            raise InputError(
+                f"item {item.id!r}: the answer {item.answer!r} cannot be read as mathematics or as words; write one "
+                "value, a list, an interval or an equation, in LaTeX or plain text"
+            )
     if item.answer_type == "instructions":
         check_instructions(item)

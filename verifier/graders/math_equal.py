@@ -4,32 +4,40 @@ The rules that are not plain mathematics:
 
 - An inequality in one variable and its interval are equal: ``x>2`` and ``(2,\infty)``, but not ``y>2`` and ``x>2``.
 - ``x=5`` and ``5`` are equal, and so is any ``name = value`` to the value; of a longer chain ``S = 2+3 = 5`` the last
-  part counts.
+  part counts. A name is a letter, a word, ``f(3)``, ``\sin A``, ``A \cap B``, ``m+n`` and the like. An equation to be
+  solved, ``x+1=6``, and a curve, ``x^2+y^2=25``, have no value.
 - Without brackets, several answers are a set: their order does not matter, and ``\pm 2`` is the answers 2 and -2. A
-  tuple has an order; the same values in the same order without its brackets are equal to it.
+  tuple has an order; the same values in the same order without its brackets are equal to it, and so are
+  ``y=2, x=1`` to (1, 2): the values of letters stand in the order of the alphabet, or of a key ``(y,x)=(2,1)``.
+- ``a \approx b`` is a and is b, where one of them is the other rounded; else it is no answer.
 - An equation is its left side minus its right, up to a nonzero factor.
-- A percent sign may be read as 1/100 or left out, but only where it is written: 50 and 50% are equal, as are 0.5 and
-  50%; 50 and 0.5 are not.
+- A percent sign may be read as 1/100 or, at a number beyond 1, left out, but only where it is written: 50 and 50% are
+  equal, as are 0.5 and 50%; 50 and 0.5 are not, nor 0.5 and 0.5%.
 - A decimal is exact, unless the other side is no finite decimal: then it may be that value rounded or cut, to four
   significant digits or more. 0.3333 is 1/3, and 0.33 is not.
-- Units are converted if both sides have one, and ignored if one has none. Money signs and nouns are ignored.
+- Units are converted if both sides have one, and ignored if one has none; so are dollars and cents. Other money signs
+  and nouns are ignored.
 - ``1,356`` is one number; where that does not match, it is the list 1, 356. ``1,000`` is a number only.
   A comma is never a decimal point.
 - A key that is one letter is a choice: ``(B)``, ``B. text`` and ``B`` are equal.
-- A key that cannot be read is equal only to its own spelling; an answer that cannot be read is equal to none but that.
+- A key that cannot be read (`verifier.graders.math_readable`) is equal only to its own spelling, and the grader judges
+  nothing by it; an answer that cannot be read is equal to none but that.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from verifier.graders.math_expr import LONGEST, Node, Unreadable, parse
 from verifier.graders.math_form import Builder, Chain, Clock, Form, Group, Leaf, read
-from verifier.graders.math_leaf import same_leaf
+from verifier.graders.math_leaf import agree_when_rounded, same_leaf
 from verifier.graders.math_quantity import quantity
 from verifier.graders.math_relation import (
     all_equations,
+    assignments,
     flip,
+    in_alphabet,
     interval,
     is_name,
     same_relation,
@@ -39,6 +47,7 @@ from verifier.graders.math_relation import (
 from verifier.graders.math_text import compact, normalise
 from verifier.graders.math_value import same_value
 
+MOST_APPROXIMATIONS = 4
 _CHOICE_KEY = re.compile(r"\(?([A-Z])\)?")
 _CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)?(?:\(([A-Z])\)|([A-Z])(?=[.):]|$))", re.IGNORECASE)
 # 1,000 is no list: nobody writes the number 000.
@@ -85,12 +94,26 @@ def equal(*, gold: str, answer: str) -> bool:
 
 
 def _readings(text: str) -> list[str]:
-    r"""Return the ways to read a text: 1,356 as a number, then as a list; x \approx y as each of the two."""
+    r"""Return the ways to read a text: 1,356 as a number, then as a list; x \approx y as each, if they agree."""
     if _THOUSANDS_OR_LIST.fullmatch(text):
         return [text, text.replace(",", ", ")]
     if r"\approx" in text:
-        return [part for part in (part.strip() for part in text.split(r"\approx")) if part]
+        parts = [part for part in (part.strip() for part in text.split(r"\approx")) if part]
+        return parts if len(parts) <= MOST_APPROXIMATIONS and _approximations(parts) else []
     return [text]
+
+
+def _approximations(parts: list[str]) -> bool:
+    """Return whether of each two parts one is the other rounded; ``x = 5`` counts as its value."""
+    try:
+        forms = [read(part) for part in parts]
+        forms = [(value_of(form) or form) if isinstance(form, Chain) else form for form in forms]
+        return all(
+            isinstance(left, Leaf) and isinstance(right, Leaf) and agree_when_rounded(left.text, right.text)
+            for left, right in pairwise(forms)
+        )
+    except Unreadable:
+        return False
 
 
 def _same_text(gold: str, answer: str) -> bool:
@@ -136,21 +159,43 @@ def _same_without_words(gold: str, answer: str) -> bool:
 
 
 def _same_group(gold: Form, answer: Form) -> bool:
+    if (ordered := _same_by_name(gold, answer)) is not None:
+        return ordered
     gold, answer = _unassigned(gold), _unassigned(answer)
     kinds = tuple(form.kind if isinstance(form, Group) else "" for form in (gold, answer))
-    if "ratio" in kinds:
-        return _same_ratio(gold, answer)
     if isinstance(gold, Chain):
         return is_name(gold.operands[0]) and _same(gold.operands[-1], answer)
     if isinstance(answer, Chain):
         value = value_of(answer)
         return value is not None and _same(gold, value)
+    if "ratio" in kinds:
+        return _same_ratio(gold, answer)
     unordered = ("list", "set", "union", "")
     items = tuple(form.items if isinstance(form, Group) else (form,) for form in (gold, answer))
     if kinds[0] in unordered and kinds[1] in unordered:
         return _same_unordered(*items)
+    return _same_ordered(kinds, items)
+
+
+def _same_ordered(kinds: tuple[str, ...], items: tuple[tuple[Form, ...], ...]) -> bool:
     ordered = kinds[0] == kinds[1] or set(kinds) == {"list", "()"}
     return ordered and len(items[0]) == len(items[1]) and all(map(_same, *items))
+
+
+def _same_by_name(gold: Form, answer: Form) -> bool | None:
+    """Compare values that have names, ``y=2, x=1``, with others or with a tuple; None where that is not the case."""
+    named = assignments(gold), assignments(answer)
+    if named[0] and named[1]:
+        return named[0].keys() == named[1].keys() and all(
+            _same(value, named[1][name]) for name, value in named[0].items()
+        )
+    for values, form, other in ((named[0], gold, answer), (named[1], answer, gold)):
+        if values and isinstance(other, Group) and other.kind == "()":
+            keys_order = form is gold and isinstance(gold, Chain)
+            in_order = tuple(values.values()) if keys_order else in_alphabet(values)
+            sides = (in_order, other.items) if form is gold else (other.items, in_order)
+            return _same_ordered(("()", "()"), sides)
+    return None
 
 
 def _same_unordered(gold: tuple[Form, ...], answer: tuple[Form, ...]) -> bool:

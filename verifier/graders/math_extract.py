@@ -6,15 +6,19 @@ The rules, in their order:
    it. Braces are counted, so ``\boxed{\frac{1}{2}}`` is taken whole; a box inside a box is unwrapped. If the last
    box never closes, the reply was cut inside its answer and there is none: an earlier box was not the last word.
    Two boxes are not a list: a list belongs in one box.
-2. Without any box, what follows the last cue ("final answer is", "Answer:", "答案是") up to the end of its sentence
-   or line; the line below it if there is nothing else on the cue's own.
+2. Without any box, what follows the last cue up to the end of its sentence or line; the line below it if there is
+   nothing else on the cue's own. A cue is "final answer is", "Answer:", "答案是", a heading "Final Answer",
+   ``<answer>``, or ``####`` before a number in the last line. A cue followed by something mathematical goes before a
+   later one that is not: in "The answer is 42. Is the answer: plausible?" it is 42. Where none is, words are an answer.
 3. Without a cue, the reply itself if it is one short line, little more than the answer.
+   In 2 and 3 a farewell ("Hope this helps!") is not part of the reply.
 4. Otherwise there is no answer.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -23,6 +27,31 @@ _UNBRACED = re.compile(r"[^\S\n]*(?!\\(?:boxed|fbox))([^\s${}][^\s$]*)")
 _CUE = re.compile(
     r"(?:final\s|correct\s)?(?:answer|答案)(?:\s(?:to|for)\s(?:the|this)\s(?:question|problem))?"
     r"[ \t]{0,4}(?:\*\*|__)?[ \t]{0,4}(?:\bis\b|应?[是为]|[:：=])[ \t]{0,4}(?:[:：][ \t]{0,4})?(?:\*\*|__)?",
+    re.IGNORECASE,
+)
+# A heading of its own: "**Final Answer**", "## Answer", "Final answer". And the last line of GSM8K, "#### 42".
+_HEADING = re.compile(
+    r"^[ \t]{0,3}(?:#{1,6}[ \t]{1,4})?(?:\*\*|__)?[ \t]{0,4}(?:the[ \t])?(?:final[ \t]|correct[ \t])?(?:answer|答案)"
+    r"[ \t]{0,4}[:：]?(?:\*\*|__)?[ \t]{0,4}[:：]?[ \t]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TAG = re.compile(r"<answer>", re.IGNORECASE)
+_HASHES = re.compile(r"^####[ \t]{1,4}(?=[-+$\\(\[{.\d]+)(?!\d{1,3}[.)][ \t])", re.MULTILINE)
+# A sentence that speaks about an answer.
+_UNMEANT = re.compile(
+    r"\b(?:is|was|whether|if|each|every|other|another|wrong|incorrect)[ \t](?:(?:the|my|your)[ \t])?$",
+    re.IGNORECASE,
+)
+_FAREWELL = re.compile(
+    r"\n\s{0,10}(?:\*\*|_)?(?:i (?:really )?hope|hope (?:this|that|it)|let me know|feel free|please (?:let|feel)|"
+    r"good luck|thank|if you (?:have|need|want)|would you like|do you (?:want|need|have)|happy to)\b[^\n]*\s*$",
+    re.IGNORECASE,
+)
+# A digit, a command, an operator, one letter by itself, a number in words, or that there is nothing.
+_MATHEMATICAL = re.compile(
+    r"\d|\\[A-Za-z]|[=<>^∞√π]|(?<![A-Za-z'’])(?-i:[A-HJ-Zb-hj-z])(?![A-Za-z'’])"
+    r"|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|no solutions?|none|infinit\w+|undefined|empty|"
+    r"does not exist|impossible|never|real numbers|quadrant)\b|[零一二三四五六七八九十无]",
     re.IGNORECASE,
 )
 # A full stop inside a number or between letters (a.m.) does not end a sentence.
@@ -35,6 +64,9 @@ _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 
 LONGEST_BARE = 100
 MOST_BARE_WORDS = 4
+# They bound the work, whatever the text holds: how many cues are looked at, the last first, and how far behind each.
+MOST_CUES = 200
+WINDOW = 6_000
 
 
 def extract_math(text: str) -> str | None:
@@ -48,8 +80,48 @@ def extract_math(text: str) -> str | None:
     boxes = _boxes(text)
     if boxes:
         return next((box for box in reversed(boxes) if box != ""), None) if boxes[-1] is not None else None
-    cues = list(_CUE.finditer(text))
-    return _after_cue(text[cues[-1].end() :]) if cues else _bare(text)
+    text = _without_farewell(text)
+    answers = _cued(text)
+    if answers is None:
+        return _bare(text)
+    return next(filter(_is_mathematical, answers), None) or next(iter(answers), None)
+
+
+def _cued(text: str) -> list[str] | None:
+    """Return what follows each of the last cues that is followed by anything, the last first; None without a cue."""
+    tail = text.rstrip()
+    last_line = tail.rfind("\n") + 1
+    cues = deque(_CUE.finditer(text), MOST_CUES)
+    ends = {match.end(): match for match in cues}
+    for pattern in (_HEADING, _TAG):
+        ends.update({match.end(): match for match in deque(pattern.finditer(text), MOST_CUES)})
+    if hashes := _HASHES.match(text, last_line):
+        ends[hashes.end()] = hashes
+    if not ends:
+        return None
+    found = []
+    for end in sorted(ends, reverse=True)[:MOST_CUES]:
+        start = ends[end].start()
+        if not _UNMEANT.search(text, max(0, start - 40), start) and (
+            answer := _after_cue(text[end : end + WINDOW])
+        ):
+            found.append(answer)
+    return found
+
+
+def _is_mathematical(answer: str) -> bool:
+    """Return whether an answer holds anything of mathematics, beside the articles "a" and "I"."""
+    return _MATHEMATICAL.search(answer) is not None
+
+
+def _without_farewell(text: str) -> str:
+    for _ in range(3):
+        head, tail = text[:-WINDOW], text[-WINDOW:]
+        match = _FAREWELL.search(tail)
+        if match is None:
+            break
+        text = head + tail[: match.start()]
+    return text
 
 
 def _boxes(text: str) -> list[str | None]:
@@ -104,6 +176,7 @@ def _unwrapped(content: str) -> str:
 def _after_cue(text: str) -> str | None:
     for line in text.split("\n", 20)[:20]:
         if _NO_CONTENT.sub("", line):
+            line = line.partition("</answer>")[0]
             end = _SENTENCE_END.search(line)
             return _undecorated(line[: end.start()] if end else line) or None
     return None

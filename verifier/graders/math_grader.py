@@ -9,9 +9,20 @@ from __future__ import annotations
 from verifier.graders.math_equal import equal
 from verifier.graders.math_extract import extract_math
 from verifier.graders.math_library import LibraryError, library_version, self_test
+from verifier.graders.math_readable import readable
 from verifier.graders.verdict import Verdict
 
-__all__ = ["GRADER", "VERSION", "equal", "extract_math", "grade_math", "grader_version", "self_test"]
+__all__ = [
+    "GRADER",
+    "VERSION",
+    "LibraryError",
+    "equal",
+    "extract_math",
+    "grade_math",
+    "grader_version",
+    "readable",
+    "self_test",
+]
 
 GRADER = "math"
 # To be raised with every change that can change a verdict.
@@ -32,8 +43,15 @@ def grade_math(gold: str, text: str) -> Verdict:
     Returns
     -------
     Verdict
-        ``no_answer`` where the reply gives none; ``grader_error``, with the reason, where the algebra library failed.
+        ``no_answer`` where the reply gives none; ``grader_error``, with the reason, where the key cannot be read or the
+        algebra library failed.
     """
+    try:
+        if not readable(gold):
+            reason = f"the key {gold[:LONGEST_ANSWER]!r} cannot be read"
+            return Verdict("grader_error", None, None, GRADER, grader_version(), reason)
+    except LibraryError as error:
+        return Verdict("grader_error", None, None, GRADER, grader_version(), str(error))
     answer = extract_math(text)
     if answer is None:
         return Verdict("no_answer", False, None, GRADER, grader_version())

@@ -12,6 +12,7 @@ from verifier.graders.math_text import compact
 from verifier.graders.math_value import exact_value, letters, numeric_value, same_value
 
 _DECIMAL = re.compile(r"-?\d*\.\d+")
+_ROUNDED = re.compile(r"-?\d*\.?\d+(?:\\times10\^\{?(?P<power>-?\d{1,3})\}?)?")
 FEWEST_DIGITS = 4
 
 
@@ -36,7 +37,7 @@ def same_leaf(gold: str, answer: str) -> bool:
     if sides[0].percent or sides[1].percent:
         return _same_percent(*sides)
     if sides[0].dimension and sides[1].dimension:
-        if sides[0].dimension != sides[1].dimension:
+        if not _same_dimension(sides[0].dimension, sides[1].dimension):
             return False
         return _same_number(*(_scaled(side.text, side.size) for side in sides))
     if _same_number(sides[0].text, sides[1].text):
@@ -49,15 +50,34 @@ def same_leaf(gold: str, answer: str) -> bool:
     return "degree^1" in (sides[0].dimension, sides[1].dimension) and _same_number(*angles)
 
 
-def _same_percent(gold: Quantity, answer: Quantity) -> bool:
-    if _same_number(gold.text, answer.text):
+def _same_dimension(gold: str, answer: str) -> bool:
+    """Return whether two units measure the same; a degree may be one of a temperature."""
+    if gold == answer:
         return True
+    return "degree^1" in (gold, answer) and gold.startswith("degree") and answer.startswith("degree")
+
+
+def _same_percent(gold: Quantity, answer: Quantity) -> bool:
     if gold.percent and answer.percent:
-        return False
+        return _same_number(gold.text, answer.text)
+    # 50 may be 50%; but who writes 0.5 means a half, not half a percent.
+    if _same_number(gold.text, answer.text) and _exceeds_one(gold.text):
+        return True
     hundredth = Fraction(1, 100)
     return _same_number(
         *(_scaled(side.text, hundredth if side.percent else Fraction(1)) for side in (gold, answer))
     )
+
+
+def _exceeds_one(text: str) -> bool:
+    """Return whether an expression is a number beyond 1 and -1."""
+    node = parse(text)
+    if letters(node):
+        return True
+    value = exact_value(node)
+    if value is None:
+        value = numeric_value(node, {})
+    return value is not None and abs(value) > 1
 
 
 def _scaled(text: str, factor: Fraction) -> str:
@@ -102,9 +122,7 @@ def _rounded(decimal: str, exact: str, decimal_node: Node, exact_node: Node) -> 
     shown = exact_value(decimal_node)
     if value is None or shown is None:
         return False
-    unit = Fraction(1, 10 ** len(decimal.split(".")[1]))
-    cut = value * shown > 0 and 0 <= abs(value) - abs(shown) < unit
-    return cut or abs(value - shown) <= unit / 2
+    return _is_rounded(shown, value, Fraction(1, 10 ** len(decimal.split(".")[1])))
 
 
 def _finite_decimal(value: Fraction) -> bool:
@@ -113,3 +131,63 @@ def _finite_decimal(value: Fraction) -> bool:
         while rest % prime == 0:
             rest //= prime
     return rest == 1
+
+
+def agree_when_rounded(first: str, second: str) -> bool:
+    r"""Return whether two normalised texts can stand on the two sides of an approximation sign.
+
+    They must be equal, or one is the other rounded or cut at its last digit: ``\sqrt{2}`` and 1.41, but not 5 and 6.
+
+    Raises
+    ------
+    Unreadable
+        If one of them is too large to compute.
+    """
+    if same_leaf(first, second):
+        return True
+    sides = quantity(first), quantity(second)
+    if all(side.dimension for side in sides) and not _same_dimension(*(side.dimension for side in sides)):
+        return False
+    both_units = all(side.dimension for side in sides)
+    factors = [
+        Fraction(1, 100) if side.percent else side.size if both_units else Fraction(1) for side in sides
+    ]
+    values = [_real_value(side.text) for side in sides]
+    if values[0] is None or values[1] is None:
+        return False
+    left, right = values[0] * factors[0], values[1] * factors[1]
+    return any(
+        _is_rounded(shown, exact, unit * factor)
+        for shown, exact, unit, factor in (
+            (left, right, _last_digit(sides[0].text), factors[0]),
+            (right, left, _last_digit(sides[1].text), factors[1]),
+        )
+        if unit is not None
+    )
+
+
+def _real_value(text: str) -> Fraction | None:
+    node = parse(text)
+    if letters(node):
+        return None
+    value = exact_value(node)
+    if value is not None:
+        return value
+    number = numeric_value(node, {})
+    return None if number is None or number.imag or abs(number.real) > 10**30 else Fraction(str(number.real))
+
+
+def _last_digit(text: str) -> Fraction | None:
+    """Return what one more in the last digit of a decimal is worth; None for what is no decimal."""
+    text = compact(text)
+    match = _ROUNDED.fullmatch(text)
+    if match is None:
+        return None
+    mantissa = text.partition("\\")[0]
+    decimals = len(mantissa.partition(".")[2])
+    return Fraction(10) ** (int(match["power"] or 0) - decimals)
+
+
+def _is_rounded(shown: Fraction, exact: Fraction, unit: Fraction) -> bool:
+    cut = exact * shown > 0 and 0 <= abs(exact) - abs(shown) < unit
+    return cut or abs(exact - shown) <= unit / 2

@@ -1,7 +1,8 @@
 r"""A number and what people write around it: units, percent, money, nouns.
 
 ``27 miles``, ``\$27``, ``about 27 miles`` and ``27`` are the same answer; ``27 cm`` and ``270 mm`` too; ``27 cm`` and
-``27 km`` are not. A word that changes the number ("at least", "not", "less than") is never dropped.
+``27 km`` are not, nor are degrees Celsius and Fahrenheit. A word that changes the number ("at least", "not", "west") is
+never dropped.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+
+from verifier.graders.math_text import MONEY
 
 # Names of a unit, its dimension, and its size in that dimension's own unit.
 _UNITS = {
@@ -53,13 +56,18 @@ _TRAILING_UNIT = re.compile(
     rf"(?P<per>\s*(?:/|\bper\b|\\cdot)\s*(?:{_NAME})(?![a-zA-Z])(?:\s*\^\s*\{{?\s*-?\d\s*\}}?)?)?$",
     re.DOTALL,
 )
-_MONEY = re.compile(r"^([-+]?)\s*(?:US|USD|RMB|Rs\.?|[€£¥₹])\s*(?=[\d.])")
+_MONEY = re.compile(r"^([-+]?)\s*(?:US|USD|RMB|Rs\.?|[€£¥₹¤])\s*(?=[\d.])")
+_DEGREES = re.compile(
+    r"\s*(?:\^\s*\\circ\s*(?P<scale>[CF](?:elsius|ahrenheit)?)?"
+    r"|(?<=[\d\s])(?:degrees?|deg)\s+(?P<word>[CF](?:elsius|ahrenheit)?)|(?<=[\d\s])(?P<bare>Celsius|Fahrenheit))$"
+)
 _SCALE = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12, "万": 4, "亿": 8}
 _TRAILING_SCALE = re.compile(rf"(?<=[\d\s])\s*({'|'.join(_SCALE)})$")
 _CHANGES = frozenset(
     "no not non nor none never least most more less than greater fewer larger smaller between except infinitely "
     "undefined minus negative hundred thousand million billion dozen half third quarter squared cubed times plus over "
-    "under above below within outside without unless if when only neither cannot root power base and or to".split()
+    "under above below within outside without unless if when only neither cannot root power base and or to "
+    "north south east west northeast northwest southeast southwest northern southern eastern western".split()
 )
 _CHANGES_CHINESE = "不 非 无 没 至少 至多 大于 小于 超过 以上 以下 以内 多于 少于 负 百 千 万 亿 半".split()
 _WORD = r"(?:[A-Za-z][a-z]{2,}|[A-Z]{3,}|is|of|an|in|at|on|by|it|be|we|[\u4e00-\u9fff]+)"
@@ -88,6 +96,7 @@ class Quantity:
 def quantity(text: str) -> Quantity:
     """Return a normalised text's number with its unit apart; what has neither words nor a unit stays whole."""
     bare = _MONEY.sub(r"\1", text)
+    dollars = MONEY in text[: len(text) - len(bare)]
     found = _unit(bare)
     if found is None:
         without = bare if _TRAILING_SCALE.search(bare) else without_words(bare)
@@ -97,6 +106,8 @@ def quantity(text: str) -> Quantity:
         found = replace(found, text=rf"({number})\cdot 10^{{{_SCALE[scale[1]]}}}")
     elif found.dimension or found.percent:
         found = replace(found, text=without_words(found.text))
+    if dollars and not found.dimension:
+        found = replace(found, dimension="money^1")
     return found if found.text else Quantity(text)
 
 
@@ -136,11 +147,12 @@ def _sentence(words: list[str]) -> bool:
 def _unit(text: str) -> Quantity | None:
     if text.endswith(r"\%"):
         return Quantity(text[:-2].strip(), percent=True)
-    degrees = re.search(r"\s*\^\s*\\circ\s*[CF]?$", text)
-    if degrees:
+    if degrees := _DEGREES.search(text):
         # An angle inside a function belongs to it: \sin 30^\circ is a half.
         whole = re.search(r"\\(?:sin|cos|tan|cot|sec|csc)", text) is None
-        return Quantity(text[: degrees.start()].strip(), "degree^1") if whole else None
+        scale = degrees["scale"] or degrees["word"] or degrees["bare"]
+        dimension = f"degree {scale[0]}" if scale else "degree^1"
+        return Quantity(text[: degrees.start()].strip(), dimension) if whole else None
     if not (text[-1:].isalpha() or text[-1:] in "}23"):
         return None
     match = _TRAILING_UNIT.match(text)

@@ -5,16 +5,44 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifier.graders.math_expr import Node, Unreadable, parse
-from verifier.graders.math_form import INFINITY, MINUS_INFINITY, REALS, Builder, Chain, Form, Group, Leaf
+from verifier.graders.math_expr import Node, parse
+from verifier.graders.math_form import (
+    INFINITY,
+    MINUS_INFINITY,
+    REALS,
+    Builder,
+    Chain,
+    Form,
+    Group,
+    Leaf,
+    Words,
+)
 from verifier.graders.math_leaf import same_leaf
 from verifier.graders.math_text import compact
 from verifier.graders.math_value import letters, numeric_value, proportional
 
 _SYMBOL = re.compile(r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?")
 _NAME = re.compile(
-    r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?(?:\(\w(?:,\w)*\))?|[A-Z]{1,4}|\\angle\w+|[A-Za-z]{3,}"
+    r"(?:[A-Za-z]|\\[a-z]+)(?:_(?:\w|\{\w+\}))?'?(?:\(\w(?:,\w)*\))?|[A-Z]{1,4}|\\angle ?\w+|[A-Za-z]{3,}"
 )
+# What an answer may call the thing that is asked for, beside a name. x+y and xy are none: with a value they are curves.
+_SEGMENT = r"(?:[A-Z]{2}|\\(?:vec|overline)\s?\{?[A-Za-z]{1,2}\}?)"
+_INDEXED = r"[A-Za-z]_(?:\w|\{\w+\})"
+_ASKED_FOR = re.compile(
+    # f(3), f^{-1}(x), P(X>2), but not n(n+1)
+    r"(?P<function>[fghpqFGHPEDVC]|\\(?:phi|sigma|mu|tau|gcd|max|min|det|deg|dim|Pr))"
+    r"(?:_(?:\w|\{[\w,]+\})|'|\^(?:-1|\{-1\}|\{\(\d+\)\}))*\((?!.*(?P=function)).*\)"
+    r"|[a-zA-Z](?:_(?:\w|\{\w+\}))?'*\(-?\d+\)|\\(?:max|min|det|deg|dim)\s?[A-Za-z]"
+    # \sin A, \tan\theta, but not \sin x
+    r"|\\(?:sin|cos|tan|cot|sec|csc)(?:\^(?:2|\{2\}))?\s?\(?"
+    r"(?:[A-Z]|\\angle\s?\{?[A-Z]+\}?|\\(?:theta|alpha|beta|gamma|phi))\)?"
+    # |AB|, |S|, \angle ABC, AB+CD, \vec a\cdot\vec b
+    rf"|\|(?:[A-Z]|{_SEGMENT})\||\\(?:triangle|angle)\s?\{{?[A-Za-z]+\}}?|{_SEGMENT}(?:(?:[-+/]|\\cdot\s?)?{_SEGMENT})*"
+    # a_{10}, x_1+x_2, A \cap B, m+n, \frac{m}{n}
+    rf"|[A-Za-z]_\{{[^{{}}]+\}}|{_INDEXED}(?:[-+]?{_INDEXED})+|[A-Z](?:\\cap\s?[A-Z])+|[a-w](?:\+[a-w])+"
+    rf"|\\frac\{{(?:[a-w]|{_SEGMENT})\}}\{{(?:[a-w]|{_SEGMENT})\}}"
+)
+_LOOSE = re.compile(r"(?<![A-Za-z]) | (?![A-Za-z])")
 _FUNCTION_OF_X = re.compile(r"[fgh]\(x\)")
 _FLIPPED = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", "=": "=", r"\ne": r"\ne"}
 
@@ -25,30 +53,75 @@ def all_equations(chain: Chain) -> bool:
 
 
 def is_name(form: Form) -> bool:
-    """Return whether a form only names something: x, f(x), AB, a tuple of names."""
+    """Return whether a form only names something: x, f(x), AB, words, a tuple of names."""
     if isinstance(form, Group):
         return form.kind == "()" and all(map(is_name, form.items))
-    return isinstance(form, Leaf) and _NAME.fullmatch(compact(form.text)) is not None
+    if isinstance(form, Words):  # Area, total cost
+        return True
+    return isinstance(form, Leaf) and _NAME.fullmatch(_tight(form.text)) is not None
+
+
+def _tight(text: str) -> str:
+    r"""Return the text without spaces, but for those that end a command: ``\log x`` is not ``\logx``."""
+    return _LOOSE.sub("", text)
 
 
 def value_of(chain: Chain) -> Form | None:
-    """Return what an equation says the answer is; None if it says nothing of the kind."""
+    """Return what an equation says the answer is; None if it says nothing of the kind.
+
+    ``x = 5``, ``f(3) = 5`` and ``a+b+c = 5`` name what is 5; ``2x = 10`` and ``x+1 = 6`` are still to be solved, and
+    ``x^2+y^2 = 25`` is a curve. What holds for all letters, ``2+3 = 5`` or ``(x+1)^2 = x^2+2x+1``, says its right side.
+    """
     if not all_equations(chain):
         return None
     first, last = chain.operands[0], chain.operands[-1]
-    if is_name(last) and not is_name(first) and len(chain.operands) == 2:
+    if len(chain.operands) == 2 and _is_asked_for(last) and not _is_asked_for(first):
         first, last = last, first  # 5 = x
-    if isinstance(first, Leaf) and isinstance(last, Leaf) and _is_number(first.text):
-        # 2 + 3 = 5 must be true itself.
+    if _is_asked_for(first):
+        return last
+    if isinstance(first, Leaf) and isinstance(last, Leaf):
         return last if same_leaf(first.text, last.text) else None
-    return last
+    return None
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return not letters(parse(text))
-    except Unreadable:
-        return False
+def _is_asked_for(form: Form) -> bool:
+    r"""Return whether a form is a name, or else nothing that is to be solved: f(3), \sin A, |AB|, A \cap B, m+n."""
+    if is_name(form):
+        return True
+    if isinstance(form, Group):
+        return form.kind in ("union", "ratio") and all(map(is_name, form.items))
+    return isinstance(form, Leaf) and _ASKED_FOR.fullmatch(_tight(form.text)) is not None
+
+
+def assignments(form: Form) -> dict[str, Form]:
+    """Return the values by name, in their order, of ``x=1, y=2`` or ``(x,y)=(1,2)``; empty for any other form."""
+    if isinstance(form, Chain) and all_equations(form):
+        names, values = form.operands[0], form.operands[-1]
+        if not isinstance(names, Group) or not is_name(names):
+            return {}
+        if not isinstance(values, Group) or len(values.items) != len(names.items):
+            return {}
+        pairs = list(zip(names.items, values.items, strict=True))
+    elif isinstance(form, Group) and form.kind == "list":
+        chains = [item for item in form.items if isinstance(item, Chain) and all_equations(item)]
+        pairs = [(chain.operands[0], chain.operands[-1]) for chain in chains]
+        if len(pairs) != len(form.items):
+            return {}
+    else:
+        return {}
+    named = {compact(name.text): value for name, value in pairs if isinstance(name, Leaf) and is_name(name)}
+    return named if len(named) == len(pairs) > 1 else {}
+
+
+def in_alphabet(named: dict[str, Form]) -> tuple[Form, ...]:
+    """Return the values in the alphabetical order of their names; as they come where a name is more than a letter."""
+    if not all(re.fullmatch(r"[A-Za-z](?:_\{?\d+\}?)?", name) for name in named):
+        return tuple(named.values())
+    return tuple(named[name] for name in sorted(named, key=_place))
+
+
+def _place(name: str) -> tuple[str, int]:
+    return name[0].lower(), int(re.sub(r"\D", "", name) or 0)
 
 
 def shortened(chain: Chain) -> Chain:

@@ -63,6 +63,11 @@ _NUMBER_WORDS = dict(
     )
 )
 _BASE_WORD = re.compile(rf"_\s*\{{\s*({'|'.join(_NUMBER_WORDS)})\s*\}}")
+# Dollars are told from cents where a whole answer, or one of several, is an amount; inside a formula they are not.
+MONEY = "¤"
+_DOLLARS = re.compile(
+    r"(?:(?<=^)|(?<=[,;=]\s)|(?<=[,;=])|(?<=\b(?:is|or)\s)|(?<=\band\s)|(?<=^-)|(?<=^\$))\\\$\s*(?=[\d.])"
+)
 _WRAPPED = re.compile(r"^\s*(?:\*\*|__|`)\s*|\s*(?:\*\*|__|`)\s*$")
 
 
@@ -74,8 +79,8 @@ def normalise(text: str) -> str:
     if text.isdecimal():
         return text
     text = _WRAPPED.sub("", text)
-    # An escaped dollar sign is money, any other marks mathematics; neither is part of the value.
-    text = text.replace(r"\$", "").replace("$", "")
+    # An escaped dollar sign is money, any other marks mathematics.
+    text = _DOLLARS.sub(MONEY, text).replace(r"\$", "").replace("$", "")
     if "\\" in text or "{" in text or "~" in text:
         text = _plain_latex(text)
     text = re.sub(r"\s*\bpercent(?:age)?\b", "%", text)

@@ -141,11 +141,14 @@ def _broken(item: Item) -> Finding | None:
 def _cut_word(question: str) -> str | None:
     """Return the word that the question breaks off in: it ends in "High Sc" and has "High School" before.
 
-    The last word must be a beginning of the other, follow the same word, and occur nowhere by itself.
+    The last word must be a beginning of the other, follow the same word, and occur nowhere by itself. Names in capital
+    letters are none: a question may end in "triangle ABC" and speak of pyramid ABCD before.
     """
     if (end := re.search(r"(\w+)\s+([^\W\d_]{2,})$", question)) is None:
         return None
     before, last = end[1], end[2]
+    if last.isupper():
+        return None
     if re.search(rf"\b{last}\b", question[: end.start(2)]):
         return None
     longer = re.search(rf"\b{re.escape(before)}\s+({last}[^\W\d_]+)", question[: end.start(2)])
@@ -165,9 +168,11 @@ def _ungradable(item: Item) -> Finding | None:
     """Return a finding if not even the key itself would be taken for right, or the instructions cannot be judged."""
     # Imported here: a pool of choices needs neither grader.
     if item.answer_type == "math":
-        from verifier.graders.math_grader import grade_math
+        from verifier.graders.math_grader import grade_math, readable
 
         answer = item.answer or ""
+        if not readable(answer):
+            return Finding(item.id, "the grader cannot read the answer", _shown(answer))
         if not grade_math(answer, rf"\boxed{{{answer}}}").correct:
             return Finding(item.id, "the grader does not take the answer for itself", _shown(answer))
         return None

@@ -75,6 +75,21 @@ FORMS = [
     ("Option A is gene.\nChoice C is 3.5 km\n\nSo the answer I give is B", "B"),
     ("答案是B。选项A是gene", "B"),
     ("ANSWER B: Ulysses", "B"),
+    # what follows the line that is asked for explains it
+    ("ANSWER: B\n\nExplanation of each answer: A is too small.", "B"),
+    ("ANSWER: B\n\nExplanation of the answers: A is too small.", "B"),
+    ("ANSWER: B\n\nThe answer is A if you ignore friction", "B"),
+    ("ANSWER: B\n\nThe answer is A only if x > 0.", "B"),
+    ("ANSWER: B\n\nMany would say that the answer is A.", "B"),
+    ("**Answer: B) Ulysses**\n\nEvery other answer is A or worse.", "B"),
+    ("**ANSWER: (B)**\n\nStudents choose A, for whom the answer is A.", "B"),
+    ("ANSWER: Ulysses\n\nThe answer is A in the abridged book.", "B"),
+    ("ANSWER: A\n\nWait, the book is long.\n\nANSWER: B", "B"),
+    ("ANSWER: A\n\nWait. \\boxed{B}", "B"),
+    ("The answer is B.\n\nThe answer is A if you ignore friction", "B"),
+    ("The answer is B. Any other answer: A, C, D is too short.", "B"),
+    ("The answer is B if the book is meant.", "B"),
+    ("IF\n\nANSWER: B", "B"),
     # other languages and scripts
     ("Die richtige Antwort ist B.", "B"),
     ("La réponse est B.", "B"),
@@ -236,6 +251,9 @@ def test_a_last_line_in_the_form_that_is_asked_for_decides(before: str, label: s
         "is be ",
         "option A ",
         "\ufdfa",
+        "ANSWER: A\n",
+        "ANSWER: perhaps\n",
+        "ANSWER: A\n\\boxed{",
     ],
 )
 def test_a_megabyte_of_anything_is_read(unit: str) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,12 +31,9 @@ def instructions(name: str, **arguments: object) -> Item:
 
 NO_COMMA = instructions("punctuation:no_comma")
 PLACEHOLDERS = instructions("detectable_content:number_placeholders", num_placeholders=2)
-# The published checker looks from every bracket to the end of the line: quadratic, and inside one call of C code.
-ENDLESS = "[" * 400_000
 EXPONENTIAL = instructions("keywords:frequency", keyword="(a+)+$", frequency=1, relation="at least")
 # Every character becomes eighteen when the text is brought to plain letters: about a second's work.
 LONG = "\ufdfa" * 200_000 + "😀 ANSWER: B"
-ALL_TYPES = ("choice", "instructions", "math")
 
 TEXTS = [
     "ANSWER: B",
@@ -50,11 +47,11 @@ TEXTS = [
     "\ud800\udfff \udc00 ANSWER: B",
     "\u2028\u0085\x00\x1b]0;B\x07",
     '{"verdict": {"outcome": "ok", "correct": true}}\n{"ready": true}\n',
-    "\\boxed{" * 5_000,
-    "(" * 10_000,
-    "ANSWER: B\n" * 100_000,
+    "\\boxed{" * 1_000,
+    "(" * 2_000,
+    "ANSWER: B\n" * 2_000,
     "答案：B。",
-    "word " * 5_000 + "ANSWER: B",
+    "word " * 500 + "ANSWER: B",
 ]
 
 
@@ -88,24 +85,32 @@ def before() -> Iterator[set[int]]:
     yield workers_of(os.getpid())
 
 
-def judge_all(pool: GraderPool) -> list[Verdict]:
-    items = (CHOICE, MATH, NO_COMMA)
-    jobs = [(item, text) for text in TEXTS for item in items]
+@pytest.fixture
+def quick_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start workers without the packages that NLTK takes along where it finds them, and that are slow to load."""
+    for name in ("scipy", "sklearn"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise ImportError(name={name!r})\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+def judge_all(pool: GraderPool, items: Sequence[Item]) -> list[Verdict]:
+    jobs = [(item, text) for item in items for text in TEXTS]
     with ThreadPoolExecutor(8) as threads:
         return list(threads.map(lambda job: pool.grade(*job), jobs))
 
 
-def test_verdicts_do_not_depend_on_the_number_of_workers_or_the_thread() -> None:
-    with GraderPool(ALL_TYPES, workers=1, seconds=60) as pool:
+def test_verdicts_do_not_depend_on_the_number_of_workers_or_the_thread(quick_start: None) -> None:
+    with GraderPool(["choice", "instructions", "math"], workers=1, seconds=60) as pool:
         from_thread: list[Verdict] = []
         thread = threading.Thread(target=lambda: from_thread.append(pool.grade(MATH, TEXTS[3])))
         thread.start()
-        one = judge_all(pool)
+        one = judge_all(pool, (CHOICE, MATH, NO_COMMA))
         thread.join()
         assert pool.grade(MATH, TEXTS[3]) == from_thread[0] == grade(MATH, TEXTS[3])
         assert from_thread[0].correct is True
-    with GraderPool(ALL_TYPES, workers=4, seconds=60) as pool:
-        assert judge_all(pool) == one
+    with GraderPool(["choice", "math"], workers=2, seconds=60) as pool:
+        assert judge_all(pool, (CHOICE, MATH)) == one[: 2 * len(TEXTS)]
     assert [verdict.outcome for verdict in one if verdict.outcome not in ("ok", "no_answer")] == []
 
 
@@ -115,22 +120,17 @@ def test_what_looks_like_the_pools_own_messages_is_a_text() -> None:
         assert pool.grade(CHOICE, TEXTS[8]).correct is True
 
 
-def test_answers_that_hang_cost_their_own_verdicts_alone() -> None:
-    """Two of three workers are busy with texts that never end; other answers pass through the third."""
-    with GraderPool(["instructions"], workers=3, seconds=2) as pool, ThreadPoolExecutor(2) as threads:
+def test_answers_that_hang_cost_their_own_verdicts_alone(quick_start: None) -> None:
+    """One of two workers is busy with a text that never ends; other answers pass through the other."""
+    with GraderPool(["instructions"], workers=2, seconds=1.5) as pool, ThreadPoolExecutor(2) as threads:
         assert pool.grade(NO_COMMA, "none").correct is True
-        hung = [
-            threads.submit(pool.grade, PLACEHOLDERS, ENDLESS),
-            threads.submit(pool.grade, EXPONENTIAL, "a" * 60 + "b"),
-        ]
-        assert all(pool.grade(NO_COMMA, "none").correct for _ in range(100))
-        for future in hung:
-            verdict = future.result()
-            assert (verdict.outcome, verdict.correct) == ("grader_timeout", None)
-            assert (verdict.grader, verdict.detail) == ("ifeval", "no verdict in 2 s")
-        with ThreadPoolExecutor(3) as all_three:  # the two that were replaced too
-            after = list(all_three.map(lambda text: pool.grade(NO_COMMA, text).correct, ["a", "a,"] * 10))
-        assert after == [True, False] * 10
+        hung = threads.submit(pool.grade, EXPONENTIAL, "a" * 60 + "b")
+        assert all(pool.grade(NO_COMMA, "none").correct for _ in range(50))
+        verdict = hung.result()
+        assert (verdict.outcome, verdict.correct) == ("grader_timeout", None)
+        assert (verdict.grader, verdict.detail) == ("ifeval", "no verdict in 1.5 s")
+        both = threads.map(lambda text: pool.grade(NO_COMMA, text).correct, ["a", "a,"] * 10)
+        assert list(both) == [True, False] * 10  # the one that was replaced too
 
 
 @pytest.mark.parametrize("power", [r"10^{5^{5^{5^{5}}}}", r"9^{9^{9^{9}}}"])
@@ -198,6 +198,39 @@ def test_a_worker_killed_from_outside_takes_no_verdict_with_it(before: set[int])
             assert [future.result().correct for future in futures] == [True] * 20
 
 
+def kill_and_wait(workers: set[int]) -> None:
+    """Kill workers; they stay as zombies until the pool looks at them."""
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: not workers & workers_of(os.getpid()), "workers end")
+
+
+def test_workers_killed_while_idle_take_no_verdict_with_them(before: set[int]) -> None:
+    """Several at once: the one that is asked again must not be another dead one."""
+    with GraderPool(["choice"], workers=3) as pool, ThreadPoolExecutor(3) as threads:
+        for _ in range(3):
+            assert pool.grade(CHOICE, "ANSWER: B").correct is True
+            workers = workers_of(os.getpid()) - before
+            assert len(workers) == 3
+            kill_and_wait(workers)
+            assert pool.grade(CHOICE, "ANSWER: B") == grade(CHOICE, "ANSWER: B")
+            kill_and_wait(workers_of(os.getpid()) - before)
+            futures = [threads.submit(pool.grade, CHOICE, "ANSWER: B") for _ in range(6)]
+            assert [future.result().correct for future in futures] == [True] * 6
+
+
+def test_workers_killed_while_one_answers_take_no_verdict_with_them(before: set[int]) -> None:
+    """The answer is taken up by a worker that was started for it."""
+    with GraderPool(["choice"], workers=3, seconds=60) as pool, ThreadPoolExecutor(1) as threads:
+        with ThreadPoolExecutor(3) as all_three:  # all have loaded their graders
+            assert all(all_three.map(lambda text: pool.grade(CHOICE, text).correct, [LONG] * 3))
+        future = threads.submit(pool.grade, CHOICE, LONG)
+        time.sleep(0.1)
+        for worker in workers_of(os.getpid()) - before:
+            os.kill(worker, signal.SIGKILL)
+        assert future.result().correct is True
+
+
 def test_a_worker_killed_twice_in_one_answer_is_an_error_of_that_answer(before: set[int]) -> None:
     with GraderPool(["choice"], workers=1, seconds=60) as pool, ThreadPoolExecutor(1) as threads:
         assert pool.grade(CHOICE, "ANSWER: B").correct is True
@@ -239,20 +272,21 @@ def test_closing_the_pool_ends_every_worker_and_every_wait(before: set[int]) -> 
         pool.grade(CHOICE, "ANSWER: B")
 
 
-PARENT = """
+PARENT = f"""
 import sys, threading
-from tests.verifier.graders.test_grader_pool import ENDLESS, NO_COMMA, PLACEHOLDERS
 from verifier.graders.grader_pool import GraderPool
-with GraderPool(["instructions"], workers=2, seconds=2) as pool:
-    pool.grade(NO_COMMA, "none")
-    threading.Thread(target=pool.grade, args=(PLACEHOLDERS, ENDLESS * 5), daemon=True).start()
+from verifier.items import Item
+placeholders, endless = {PLACEHOLDERS!r}, "[" * 2_000_000
+with GraderPool(["instructions"], workers=2, seconds=1) as pool:
+    pool.grade(placeholders, "none")
+    threading.Thread(target=pool.grade, args=(placeholders, endless), daemon=True).start()
     print("busy", flush=True)
     sys.stdin.read()
 """
 
 
 def start_parent() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}{os.pathsep}{ROOT}"}
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         stdin=subprocess.PIPE,
@@ -265,11 +299,11 @@ def start_parent() -> subprocess.Popen[bytes]:
     return parent
 
 
-def test_no_worker_outlives_a_killed_parent(before: set[int]) -> None:
+def test_no_worker_outlives_a_killed_parent(before: set[int], quick_start: None) -> None:
     """Idle, starting, and in the middle of a call of C code that would take minutes."""
     with start_parent() as parent:
+        wait_until(lambda: len(workers_of(parent.pid)) == 2, "two workers")
         workers = workers_of(parent.pid)
-        assert len(workers) == 2
         parent.kill()
         assert parent.wait(30) == -signal.SIGKILL
         wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers), "workers end")

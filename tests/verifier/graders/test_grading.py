@@ -52,6 +52,18 @@ def test_an_item_that_cannot_be_judged_is_named() -> None:
         check_item(item)
 
 
+@pytest.mark.parametrize("key", [r"\foo{3}", "(1,2", "4 +", "1/0", "3x=", "$$", "9^{9^{9^{9}}}", " "])
+def test_an_item_whose_key_cannot_be_read_is_named_and_never_judged(key: str) -> None:
+    item = Item("row-7", "?", key, "math")
+    with pytest.raises(InputError, match=r"item 'row-7': the answer .* cannot be read") as caught:
+        check_item(item)
+    assert repr(key) in str(caught.value)
+    for text in (r"\boxed{4}", rf"\boxed{{{key}}}", "no answer at all, I am afraid"):
+        verdict = grade(item, text)
+        assert (verdict.outcome, verdict.correct) == ("grader_error", None)
+        assert verdict.detail == f"the key {key!r} cannot be read"
+
+
 # What a package is replaced by, the answer type that needs it, what the message must name.
 BROKEN = [
     ("latex2sympy2_extended", "raise ImportError('no antlr4 runtime of version 4.13')", "math", "antlr4"),
@@ -90,9 +102,12 @@ def test_a_package_that_does_not_work_is_named_before_anything_is_graded(
 
 
 def test_choices_are_graded_and_versions_told_without_any_package() -> None:
-    """The process that asks the models need not load what the graders do."""
+    """The process that asks the models need not load what the graders do; it checks the items nevertheless."""
     script = (
         "import sys, verifier.graders.grader_pool, verifier.graders.grading as g\n"
+        "from verifier.items import Item\n"
+        "for key in ('204', '1/2', '0.5', 'x=9', '(1,3)', 'Monday', '2^{10}'):\n"
+        "    g.check_item(Item('m', '?', key, 'math'))\n"
         "g.check_graders(['choice']); [g.grader_version(name) for name in ('math', 'choice', 'instructions')]\n"
         "outside = {'sympy', 'nltk', 'lm_eval', 'numpy', 'langdetect', 'math_verify'} & set(sys.modules)\n"
         "assert not outside, outside"

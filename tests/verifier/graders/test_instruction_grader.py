@@ -298,8 +298,10 @@ def test_verdicts_are_the_published_ones(published: list[Item]) -> None:
 
 # NLTK's data ---------------------------------------------------------------------------------------------------
 
+# Without the packages that NLTK takes along where it finds them, and that are slow to load.
 CHECK = """
-import socket
+import socket, sys
+sys.modules.update(scipy=None, sklearn=None)
 def refuse(*arguments):
     raise AssertionError("the network was asked")
 socket.socket.connect = refuse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perf.graders import Pair, read_pairs
-from verifier.graders.math_grader import equal, grade_math
+from verifier.graders.math_grader import equal, grade_math, readable
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,13 @@ def test_documented_equalities(gold: str, answer: str) -> None:
         ("x=5", "5", True),
         ("5", "x=5", True),
         ("x^2+y^2=4", "4", False),
-        ("4", "x^2+y^2=4", True),
+        ("4", "x^2+y^2=4", False),
+        (r"\{1,2\}", r"A \cap B = \{1,2\}", True),
+        (r"A \cap B = \{1,2\}", r"\{1,2\}", False),
     ],
 )
 def test_key_and_answer_are_not_interchangeable(gold: str, answer: str, expected: bool) -> None:
-    """An equation may name the value that is asked for; a value is no equation. So both are keyword-only."""
+    """An answer may name what is asked for in more ways than a key does. So both are keyword-only."""
     assert equal(gold=gold, answer=answer) is expected
     with pytest.raises(TypeError):
         equal(gold, answer)  # type: ignore[call-arg]
@@ -102,6 +104,73 @@ def test_a_decimal_may_be_cut_instead_of_rounded() -> None:
     assert equal(gold=r"\frac{2}{3}", answer="0.6667")
     assert equal(gold=r"\frac{2}{3}", answer="0.6666")
     assert not equal(gold=r"\frac{2}{3}", answer="0.6665")
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "expected"),
+    [
+        (r"\sqrt{2}", r"\sqrt{2} \approx 1.41", True),
+        (r"\sqrt{2}", r"x = \sqrt{2} \approx 1.4142", True),
+        ("1.4142", r"\sqrt{2} \approx 1.4142", True),
+        (r"\frac{1}{3}", r"\frac13 \approx 33.3\%", True),
+        ("10", r"10.2 \approx 10", True),
+        ("123456", r"123456 \approx 1.23 \times 10^5", True),
+        ("5", r"5 \approx 7", False),
+        ("6", r"5 \approx 6", False),
+        ("6", r"6 \approx 5.2", False),
+        (r"\sqrt{2}", r"\sqrt{2} \approx 1.5", False),
+        ("5", r"5 \approx y", False),
+    ],
+)
+def test_both_sides_of_an_approximation_must_agree(gold: str, answer: str, expected: bool) -> None:
+    assert equal(gold=gold, answer=answer) is expected
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "expected"),
+    [
+        ("(1,2)", "x=1, y=2", True),
+        ("(1,2)", "y=2, x=1", True),
+        ("(1,2)", "y=1, x=2", False),
+        ("(1,2)", "b=1, a=2", False),
+        ("(2,1)", "b=1, a=2", True),
+        ("(1,2)", "(x,y)=(1,2)", True),
+        ("(1,2)", "(y,x)=(1,2)", False),
+        ("(y,x)=(1,2)", "(1,2)", True),
+        ("(y,x)=(1,2)", "x=2, y=1", True),
+        ("y=1, x=2", "(2,1)", True),
+        ("y=1, x=2", "(1,2)", False),
+        ("(x,y)=(1,2)", "x=1, y=2", True),
+        ("(1,2)", "x_2=1, x_1=2", False),
+        ("1, 2", "x_2=1, x_1=2", True),
+    ],
+)
+def test_values_of_letters_stand_in_the_order_of_the_alphabet(gold: str, answer: str, expected: bool) -> None:
+    assert equal(gold=gold, answer=answer) is expected
+
+
+READABLE = [
+    "204", "025", "$48$", "0.5", r"50\%", r"\$18.90", "20 $cm^{2}$", "5am", "10:30", "1:2", r"\sqrt{2}", r"\pm 2",
+    "$x=9$", "f(x)=2x+1", "x>2", "b > a > c", r"(-\infty,3]", r"\{1,2\}", r"\{\}", r"\emptyset", r"\mathbb{R}",
+    r"\{x|x=3k,k\in \mathbb{Z}\}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\sum_{k=1}^{5} k", r"\lfloor x \rfloor",
+    r"\frac{1}{4}\overrightarrow{a}", "7" * 1_500, "Monday", "red", "A", "no solution", r"\text{Yes}", "Quadrant I",
+    "星期一", "the points (1,2) and (3,4)", "3 boys and 2 girls",
+]  # fmt: skip
+UNREADABLE = [
+    "", " ", "$$", r"\foo{3}", "(1,2", "1,2)", "4 +", "1/0", r"\frac{1}{0}", "0^{-1}", r"\ln 0", "x/0", "3x=", "=",
+    "9^{9^{9^{9}}}", "(1, 1/0)", "x=4+", r"\frac{1}{2", r"\sum foo", "2 3", "at least 3", "4" * 5_000 + "+1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gold", READABLE)
+def test_a_key_with_a_value_or_of_words_is_readable(gold: str) -> None:
+    assert readable(gold)
+    assert grade_math(gold, rf"\boxed{{{gold}}}").correct
+
+
+@pytest.mark.parametrize("gold", UNREADABLE)
+def test_a_key_without_a_value_is_not_readable(gold: str) -> None:
+    assert not readable(gold)
 
 
 PAIRS = read_pairs()

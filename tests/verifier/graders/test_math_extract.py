@@ -46,6 +46,24 @@ def test_last_box_is_the_answer(text: str, answer: str | None) -> None:
         ("Answer: 5 because 2+3=5", "5"),
         ("Answer: 1:58 a.m.\nDone", "1:58 a.m"),
         ("Answer:", None),
+        ("**Final Answer**\n\n$42$", "$42$"),
+        ("## Final Answer\n42", "42"),
+        ("Work: 2+2=4.\n\n### Answer:\n$$\n42\n$$\n\nLet me know if you have questions!", "42"),
+        ("The final answer\n\n**42**", "42"),
+        ("6 times 7.\n#### 42", "42"),
+        ("6 times 7.\n#### 42\n\nHope this helps!", "42"),
+        ("#### 1. Multiply\n\nThat is it.", None),
+        ("#### Step 3: multiply\nThe answer is 42.", "42"),
+        ("#### 3 cases\nThe answer is 42.", "42"),
+        ("<answer>42</answer>", "42"),
+        ("<answer>\n42\n</answer> I am sure.", "42"),
+        ("The answer is 42.\n\nIs the answer: plausible?", "42"),
+        ("The answer is 42.\n\nThe answer is plausible since it is positive.", "42"),
+        ("Answer: 42\n\nIf the answer is 43, the sum is odd.", "42"),
+        ("The answer is 42. Every other answer is 0.", "42"),
+        ("The answer is 6. No: the final answer is no solution.", "no solution"),
+        ("Answer: Monday", "Monday"),
+        ("The answer is a", "a"),
     ],
 )
 def test_without_a_box_the_last_cue_counts_to_the_end_of_its_line(text: str, answer: str | None) -> None:
@@ -62,6 +80,8 @@ def test_without_a_box_the_last_cue_counts_to_the_end_of_its_line(text: str, ans
         ("   \n ", None),
         ("I count the cases one by one and find that there are 12", None),
         ("First 3.\nThen 4.", None),
+        ("42\n\nHope this helps!", "42"),
+        ("$x=5$\n\nI hope this is clear.\n\nFeel free to ask more!", "$x=5$"),
     ],
 )
 def test_without_a_cue_only_a_bare_answer_counts(text: str, answer: str | None) -> None:
@@ -88,6 +108,12 @@ MEGABYTE = 1_000_000
         "，",
         "\ud800",
         "\\",
+        "## Answer\n",
+        "answer:\n",
+        "<answer>",
+        "#### 4\n",
+        "\nHope ",
+        "Hope this helps!\n\n",
     ],
 )
 def test_a_megabyte_of_anything_is_read_in_linear_time(unit: str) -> None:

@@ -140,16 +140,30 @@ def test_self_test_passes_here() -> None:
             "raise ImportError('Unsupported ANTLR version 4.7.2')",
             "latex2sympy2_extended .*Unsupported ANTLR version",
         ),
-        ("latex2sympy = lambda text: 2", "latex2sympy2_extended reads"),
+        ("from sympy import Integer\nlatex2sympy = lambda text: Integer(2)", "latex2sympy2_extended reads"),
         (
             "def latex2sympy(text): raise Exception('no viable alternative')",
             "latex2sympy2_extended cannot read",
+        ),
+        *(
+            (
+                "from sympy import Integer, Rational\n"
+                "known = {'frac': Rational(1, 2), 'sum': Integer(15), 'int': Integer(1)}\n"
+                "def latex2sympy(text):\n"
+                f"    if {command!r} in text: raise AttributeError('no such method')\n"
+                "    found = [value for word, value in known.items() if word in text]\n"
+                "    return found[0] if found else Rational(text)\n",
+                rf"latex2sympy2_extended cannot read \\{command}.*AttributeError",
+            )
+            for command in ("sum", "int", "lfloor")
         ),
     ],
 )
 def test_a_broken_parser_is_named_before_anything_is_graded(tmp_path: Path, fake: str, message: str) -> None:
     (tmp_path / "math_verify").mkdir()
-    (tmp_path / "math_verify" / "__init__.py").write_text("verify = lambda *args, **kwargs: True\n")
+    (tmp_path / "math_verify" / "__init__.py").write_text(
+        "verify = lambda left, right, **kwargs: left == right\n"
+    )
     (tmp_path / "latex2sympy2_extended").mkdir()
     (tmp_path / "latex2sympy2_extended" / "__init__.py").write_text(fake + "\n")
     code = "from verifier.graders.math_grader import self_test; self_test()"
@@ -188,3 +202,27 @@ def test_a_failure_of_the_library_is_no_verdict(tmp_path: Path) -> None:
         check=True,
     )
     assert answer.stdout.startswith("grader_error None RecursionError in math-verify")
+
+
+@pytest.mark.parametrize("error", ["AttributeError", "TypeError", "KeyError", "NotImplementedError"])
+def test_a_broken_converter_makes_no_answer_wrong(tmp_path: Path, error: str) -> None:
+    (tmp_path / "latex2sympy2_extended").mkdir()
+    (tmp_path / "latex2sympy2_extended" / "__init__.py").write_text(
+        f"def latex2sympy(text):\n    raise {error}('of our own making')\n"
+    )
+    (tmp_path / "math_verify").mkdir()
+    (tmp_path / "math_verify" / "__init__.py").write_text("verify = None\n")
+    code = (
+        "from verifier.graders.math_grader import grade_math;"
+        r"verdict = grade_math('15', '\\boxed{\\sum_{k=1}^{5} k}');"
+        "print(verdict.outcome, verdict.correct, verdict.detail)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.strip() == f"grader_error None {error} in latex2sympy2_extended"

@@ -52,11 +52,18 @@ PROMPT = Item(
         ),
         (replace(CHOICE, answer="D"), "answer must be one of A to C"),
         (replace(CHOICE, choices=("neon",)), "a choice needs 2 to 26 choices"),
-        (replace(CHOICE, choices=("neon", "iron", " ")), "choices must be a list of texts"),
+        (replace(CHOICE, choices=("neon", "iron", " ")), "choices 3 must be a text that is not blank"),
         (replace(CHOICE, choices=("neon", "iron", "neon ")), "the right choice is there twice: 'neon'"),
         (replace(SOUND, question=" "), "question must be a text"),
         (replace(PROMPT, instruction_ids=("no:such",)), "no:such"),
-        (replace(SOUND, answer=r"\frac{1}{2"), "the grader does not take the answer for itself"),
+        (replace(SOUND, answer=r"\frac{1}{2"), "the grader cannot read the answer"),
+        (replace(SOUND, answer=r"\foo{3}"), "the grader cannot read the answer"),
+        (replace(SOUND, answer="(1,2"), "the grader cannot read the answer"),
+        (replace(SOUND, answer="4 +"), "the grader cannot read the answer"),
+        (replace(SOUND, answer="1/0"), "the grader cannot read the answer"),
+        (replace(SOUND, answer="3x="), "the grader cannot read the answer"),
+        (replace(SOUND, answer="$$"), "the grader cannot read the answer"),
+        (replace(SOUND, answer="9^{9^{9^{9}}}"), "the grader cannot read the answer"),
     ],
 )
 def test_a_broken_item_is_left_out_in_one_line(item: Item, says: str) -> None:
@@ -86,6 +93,8 @@ def test_a_broken_item_is_left_out_in_one_line(item: Item, says: str) -> None:
         replace(SOUND, answer=r"20 $cm^{2}$"),
         replace(SOUND, answer="5am"),
         replace(SOUND, answer="025"),
+        replace(SOUND, answer="Monday"),
+        replace(SOUND, question="In pyramid of triangle ABCD, what is the ratio of triangle ABC"),
     ],
 )
 def test_a_sound_item_is_kept(item: Item) -> None:
@@ -159,7 +168,7 @@ def test_a_file_is_checked_to_its_end(tmp_path: Path) -> None:
     assert report.items == (SOUND,)
     assert [str(finding).removeprefix(f"{path}:") for finding in report.broken] == [
         "2: not JSON: '{'",
-        "4: not an item: answer must be a text that is not blank, found ''",
+        "4: not an item: answer must be a text that is not blank, found ''; write numbers in quotes",
         "5: an id that occurred before: q",
         "stray: the answer carries stray words: '3 solution: see'",
     ]
