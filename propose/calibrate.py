@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import time
@@ -149,17 +150,9 @@ def fit(files: CalibrationFiles, arguments: argparse.Namespace) -> list[str]:
     guessing = [0.0] * len(matrix.items)
     if files.guessing.exists():
         guessing = read_guessing(files.guessing, matrix.items)
-    with packages_of("requirements_irt.txt"):
-        from irt.fit_files import SCHEMA_VERSION, fit_figures, write_fit
-        from irt.rasch import fit_rasch
     settings = SamplerSettings(tune=arguments.tune, draws=arguments.draws, seed=arguments.seed)
-    print(f"{len(matrix.models)} models × {len(matrix.items)} items: compiling the fit", file=sys.stderr)
-    started = time.monotonic()
-    fitted = fit_rasch(matrix.correct, matrix.trials, guessing, settings=settings)
     given = {"matrix": files.matrix, "trials": files.trials, "guessing": files.guessing}
-    diagnostics: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        **fit_figures(fitted, matrix, chains=settings.chains, seconds=time.monotonic() - started),
+    wanted: dict[str, Any] = {
         "sampling": {"method": "marginal", "guessing": sorted(set(guessing)), **vars(settings)},
         "estimator": ESTIMATOR,
         "inputs": {
@@ -168,8 +161,31 @@ def fit(files: CalibrationFiles, arguments: argparse.Namespace) -> list[str]:
             if path.exists()
         },
     }
+    if (present := _fitted(files, wanted)) is not None:
+        return present
+    with packages_of("requirements_irt.txt"):
+        from irt.fit_files import SCHEMA_VERSION, fit_figures, write_fit
+        from irt.rasch import fit_rasch
+    print(f"{len(matrix.models)} models × {len(matrix.items)} items: compiling the fit", file=sys.stderr)
+    started = time.monotonic()
+    fitted = fit_rasch(matrix.correct, matrix.trials, guessing, settings=settings)
+    diagnostics = {
+        "schema_version": SCHEMA_VERSION,
+        **fit_figures(fitted, matrix, chains=settings.chains, seconds=time.monotonic() - started),
+        **wanted,
+    }
     write_fit(files.difficulty.parent, matrix, fitted, diagnostics)
     return list(diagnostics["warnings"])
+
+
+def _fitted(files: CalibrationFiles, wanted: Mapping[str, Any]) -> list[str] | None:
+    """Return the warnings of the fit that is there, if it was made from the same in the same way; else None."""
+    try:
+        diagnostics = json.loads(files.difficulty.with_name("diagnostics.json").read_bytes())
+        same = all(diagnostics[name] == value for name, value in wanted.items())
+        return list(diagnostics["warnings"]) if same and files.difficulty.exists() else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+        return None
 
 
 if __name__ == "__main__":
