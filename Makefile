@@ -12,8 +12,9 @@ help: ## list these targets
 setup: ## make .venv with the pinned packages (finds a Python 3.12+; PYTHON=... chooses one)
 	@sh tools/setup.sh
 
-demo: setup ## simulate a benchmark, measure it, and show the released tables
+demo: setup ## measure a simulated benchmark, show the released tables, fill a simulated benchmark's gap
 	@$(PY) scripts/demo.py
+	@bash run_experiment.sh demo
 
 test: setup ## run all tests
 	@$(PY) -m pytest
@@ -35,6 +36,7 @@ perf: setup ## run the speed, memory and accuracy comparisons (MATRICES=DIR: als
 	$(PY) perf/client.py
 	$(PY) perf/graders.py
 	$(PY) perf/new_items.py
+	$(PY) perf/benchfill.py
 	@if [ -n "$(MATRICES)" ]; then set -x; $(PY) perf/agreement.py --matrices "$(MATRICES)"; \
 	else echo "left out perf/agreement.py, which needs response matrices: make perf MATRICES=DIR"; fi
 

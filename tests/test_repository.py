@@ -18,6 +18,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.py"))
 MODULES = ["verifier.fit_ability", "verifier.rollout", "verifier.simulated", "verifier.simulated.make_items"]
+# Commands with a --help and no section of their own in the README: run_experiment.sh or their text there leads to them.
+PROPOSE = [
+    f"propose.{name}"
+    for name in ("calibrate", "init", "mass_fill", "recalibrate", "run", "show", "show_prompt", "status")
+]
 HEAVY = ("arviz", "lm_eval", "matplotlib", "nutpie", "numba", "pandas", "pymc", "pytensor", "sympy")
 OPTION = r"--[a-z][a-z0-9-]*"
 
@@ -66,7 +71,16 @@ def test_readme_tree_names_only_what_exists() -> None:
     assert not missing
 
 
-ROOMS = ["scripts", "irt", "perf", "verifier", "verifier/graders", "verifier/pools", "verifier/simulated"]
+ROOMS = [
+    "scripts",
+    "irt",
+    "perf",
+    "propose",
+    "verifier",
+    "verifier/graders",
+    "verifier/pools",
+    "verifier/simulated",
+]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -81,7 +95,7 @@ def test_readme_tree_names_every_file_of_a_room(room: str) -> None:
 @cache
 def help_of(script: str) -> subprocess.CompletedProcess[str]:
     """Run the --help of a script, named by its file, or of a module."""
-    run = ["-m", script] if script in MODULES else [f"scripts/{script}"]
+    run = ["-m", script] if script in [*MODULES, *PROPOSE] else [f"scripts/{script}"]
     command = [sys.executable, "-X", "importtime", *run, "--help"]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
@@ -115,7 +129,7 @@ def blank_out(block: re.Match[str]) -> str:
     return "".join("\n" if character == "\n" else " " for character in block[0])
 
 
-@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES])
+@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES, *PROPOSE])
 def test_help_answers_with_two_examples(script: str) -> None:
     answer = help_of(script)
     assert answer.returncode == 0, answer.stderr
@@ -125,7 +139,7 @@ def test_help_answers_with_two_examples(script: str) -> None:
     assert len(examples) >= 2
 
 
-@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES])
+@pytest.mark.parametrize("script", [*SCRIPTS, *MODULES, *PROPOSE])
 def test_help_is_quick_because_it_imports_nothing_heavy(script: str) -> None:
     imported = {line.rpartition("|")[2].strip() for line in help_of(script).stderr.splitlines()}
     assert imported.isdisjoint(HEAVY)
@@ -179,7 +193,11 @@ def runs_on_python_39(name: str) -> bool:
 
 @pytest.mark.parametrize(
     ("room", "forbidden"),
-    [("irt", {"", "verifier", "scripts", "tests", "perf"}), ("verifier", {"", "scripts", "tests", "perf"})],
+    [
+        ("irt", {"", "propose", "verifier", "scripts", "tests", "perf"}),
+        ("verifier", {"", "propose", "scripts", "tests", "perf"}),
+        ("propose", {"", "scripts", "tests", "perf"}),
+    ],
 )
 def test_imports_point_one_way_and_packages_import_nothing(room: str, forbidden: set[str]) -> None:
     for path in (ROOT / room).rglob("*.py"):

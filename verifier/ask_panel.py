@@ -46,7 +46,6 @@ def ask_panel(
     for note in asyncio.run(check_servers(verifiers)):
         print(f"note: {note}", file=sys.stderr)
     allow_connections(panel.concurrency * len({verifier.base_url or verifier.name for verifier in verifiers}))
-    print(f"{len(jobs):,} answers to ask for", file=sys.stderr)
     with progress("answers", len(jobs)) as show:
         asking = _ask_everywhere(panel, jobs, planned, out, append, pool, lambda ended: show(ended, ""))
         try:
