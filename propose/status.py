@@ -107,7 +107,10 @@ def print_status(found: dict[str, Any]) -> None:
         )
         print(f"Widest gaps {title}: {gaps}")
     if found["unresolvable"]:
-        gaps = ", ".join(f"b {gap['low']:.2f} to {gap['high']:.2f}" for gap in found["unresolvable"])
+        shown = found["unresolvable"][:SHOWN_GAPS]
+        gaps = ", ".join(f"b {gap['low']:.2f} to {gap['high']:.2f}" for gap in shown)
+        more = len(found["unresolvable"]) - len(shown)
+        gaps += f" and {more} narrower ones" if more else ""
         print(
             f"Too narrow for the panel to resolve: {gaps}; more trials or verifiers nearer to them would help"
         )

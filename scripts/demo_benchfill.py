@@ -27,7 +27,7 @@ from irt.command import CommandParser, packages_of, run
 from irt.io import InputError, atomic_writer
 from verifier.items import write_items
 
-ITEMS, TRIALS, SEED = 30, 4, 4
+ITEMS, TRIALS, SEED = 30, 8, 4
 PLANTED_GAP = (-0.6, 1.4)  # true difficulties
 HARDEST = 2.4  # and the easiest is as easy
 FAMILIES = ("chain", "power", "divisible", "sequence", "system", "draws")
