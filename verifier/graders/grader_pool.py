@@ -158,8 +158,6 @@ class GraderPool:
 
     def _replace(self) -> None:
         """Start a worker that is taken last, so that it has time to load its graders."""
-        with self._lock:
-            self._check_open()
         worker = self._start()
         with self._lock:
             self._idle.appendleft(worker)
@@ -185,25 +183,23 @@ class GraderPool:
         }
         # One thread a worker, and an order of sets that does not change from worker to worker.
         fixed = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "verifier.graders.grader_worker", json.dumps(settings)],
-            cwd=ROOT,
-            env={**os.environ, **fixed},
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the parent alone
-        )
-        assert process.stdin and process.stdout
-        worker = _Worker(process, process.stdin.fileno(), process.stdout.fileno())
-        os.set_blocking(worker.requests, False)
+        # Under the lock, so that closing the pool ends this worker too.
         with self._lock:
-            self._alive.append(worker)
-            closed = not self._open
-        if closed:
-            self._leave(worker)
             self._check_open()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "verifier.graders.grader_worker", json.dumps(settings)],
+                cwd=ROOT,
+                env={**os.environ, **fixed},
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the parent alone
+            )
+            assert process.stdin and process.stdout
+            worker = _Worker(process, process.stdin.fileno(), process.stdout.fileno())
+            os.set_blocking(worker.requests, False)
+            self._alive.append(worker)
         return worker
 
 
