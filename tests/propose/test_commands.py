@@ -11,13 +11,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from irt.io import write_csv
 from propose.calibrated import files_of, read_calibrated
 from tests.propose.served import BENCHMARK, ROOT, Place, place
+from tests.propose.simulation import NAMES
 from tests.verifier.simulated.panel_process import simulated_panel
 from verifier.items import write_items
+from verifier.pools.pool_check import check_pool
+from verifier.pools.source_formats import read_items_of
+from verifier.pools.sources import read_sources
 from verifier.simulated.families import make_items
 
 
@@ -99,6 +104,38 @@ def test_init_says_in_one_line_what_is_missing(
     assert refused.stderr.count("\n") == 1, refused.stderr
     assert words in refused.stderr
     assert not here.folder("one").path.exists()
+
+
+PARTS = {
+    "bbh_3obj": ["bbh_logical_deduction_three_objects", "bbh_tracking_shuffled_objects_three_objects"],
+    "mmlu_bio": ["mmlu_biology"],
+}
+
+
+@pytest.mark.parametrize("benchmark", read_sources())
+def test_init_on_published_items_and_a_simulated_calibration(here: Place, benchmark: str) -> None:
+    if not (folder := os.environ.get("BENCHFILL_ITEMS")):
+        pytest.skip("BENCHFILL_ITEMS is not set: no published items to read")
+    source = read_sources()[benchmark]
+    paths = [Path(folder) / f"{name}.jsonl" for name in PARTS.get(benchmark, [benchmark])]
+    items = check_pool(read_items_of(source, paths), source.defects).items
+    files = files_of(here.path / "data", benchmark)
+    write_items(files.pool, items)
+    rng = np.random.default_rng(1)
+    columns = [f"q{position}" for position in range(len(items))]
+    b = np.round(rng.normal(size=len(items)), 3)
+    right = rng.binomial(4, 1 / (1 + np.exp(b - np.linspace(-2, 2, 12)[:, None])))
+    write_csv(
+        files.matrix, ["model", *columns], [[n, *row] for n, row in zip(NAMES, right.tolist(), strict=True)]
+    )
+    write_csv(
+        files.difficulty, ["item", "b_mean", "b_sd"], [[q, at, 0.3] for q, at in zip(columns, b, strict=True)]
+    )
+    made = here.do(
+        *("init", benchmark, "one", "--panel", here.panel, "--rewriter", here.rewriter, "--trials", 4)
+    )
+    assert made.returncode == 0, made.stderr
+    assert f"{len(items)} items, b from" in made.stdout
 
 
 def test_run_without_init_is_one_line(here: Place) -> None:
