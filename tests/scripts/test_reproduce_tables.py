@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from irt.tables import read_filled_rows
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "reproduce_tables.py"
 BENCHMARKS, TABLES = ROOT / "data" / "benchmarks", ROOT / "data" / "tables"
@@ -118,6 +120,24 @@ def test_tables_in_the_repository_are_those_of_the_released_benchmarks(tmp_path:
         pytest.skip("data/benchmarks is not built yet (scripts/build_benchmarks.py)")
     done = reproduce(tmp_path, "--output", "tables")
     assert done.returncode == 0 and OURS in done.stdout
-    for name in FILES:
+    for name in [*FILES, "filled.csv", "filled.md"]:
         committed = TABLES / name
         assert committed.read_bytes() == (tmp_path / "tables" / name).read_bytes(), name
+
+
+def test_four_filled_benchmarks_are_simulated_and_say_so() -> None:
+    rows, without = read_filled_rows(ROOT / "data" / "filled_benchs")
+    assert without == []
+    simulated = [row for row in rows if row.benchmark.startswith("SIM-")]
+    assert len(simulated) == 4
+    for row in simulated:
+        assert row.panel == "simulated" and row.max_gap_after < row.max_gap_before
+        path = ROOT / "data" / "filled_benchs" / f"{row.benchmark}.json"
+        ids = [entry["id"] for entry in json.loads(path.read_text(encoding="utf-8"))]
+        assert ids == [
+            *(f"{row.benchmark}-origin-{number:03d}" for number in range(row.items_before)),
+            *(
+                f"{row.benchmark}-fill-{number:03d}"
+                for number in range(1, row.items_after - row.items_before + 1)
+            ),
+        ]
