@@ -16,6 +16,9 @@ from verifier.ability_posterior import Calibration
 # How the ability.csv of scripts/fit_irt.py begins.
 FIT_COLUMNS = ["model", "theta_mean", "theta_sd", "r_hat"]
 _SHOWN = 5
+# Of b_mean and b_sd, in logits: at 20 an answer is one in 500 million. Far beyond them sums overflow, or vanish.
+LARGEST = 100.0
+SMALLEST_SD = 1e-9
 
 
 def read_calibration(path: PathLike, items: tuple[str, ...], matrix: PathLike) -> Calibration:
@@ -33,8 +36,8 @@ def read_calibration(path: PathLike, items: tuple[str, ...], matrix: PathLike) -
     Raises
     ------
     InputError
-        For a missing column, a repeated id, a value that is not finite, an sd that is not positive (with the line), or
-        items without a row (with the first few).
+        For a missing column, a repeated id, a value that is not finite or no difficulty in logits, an sd that is not
+        positive (with the line), or items without a row (with the first few).
     """
     known: dict[str, tuple[float, float]] = {}
     with open_text(path) as handle:
@@ -56,6 +59,11 @@ def read_calibration(path: PathLike, items: tuple[str, ...], matrix: PathLike) -
             if not (math.isfinite(sd) and sd > 0):
                 raise InputError(
                     f"{where}: item {item!r}: b_sd must be a number above 0, found {row[sd_at]!r}"
+                )
+            if abs(mean) > LARGEST or not SMALLEST_SD <= sd <= LARGEST:
+                raise InputError(
+                    f"{where}: item {item!r}: no difficulty in logits: b_mean {row[mean_at]} must be within "
+                    f"±{LARGEST:g} and b_sd {row[sd_at]} from {SMALLEST_SD:g} to {LARGEST:g}"
                 )
             known[item] = mean, sd
     missing = [item for item in items if item not in known]
@@ -81,7 +89,7 @@ def models_seen(table: Path, matrix: Path) -> frozenset[str] | None:
         fit = json.loads(table.with_name("diagnostics.json").read_bytes())
         if fit["inputs"]["matrix"]["sha256"] == sha256:
             return None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
+    except (FileNotFoundError, ValueError, RecursionError, KeyError, TypeError):  # none, or of something else
         pass
     abilities = table.with_name("ability.csv")
     if not abilities.is_file():

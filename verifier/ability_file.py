@@ -128,7 +128,7 @@ def _up_to_date(output: Path, wanted: str) -> bool:
     try:
         record = json.loads(_record_of(output).read_bytes())
         return record == {"inputs_sha256": wanted, "output_sha256": sha256_of(output)}
-    except (FileNotFoundError, ValueError):  # what is not JSON or not text is a ValueError
+    except (FileNotFoundError, ValueError, RecursionError):  # what is not JSON or not text is a ValueError
         return False
 
 

@@ -405,6 +405,9 @@ def test_trials_and_guessing_by_item_are_used(tmp_path: Path) -> None:
         (",0.4,1.0,\n", ",nan,1.0,\n", "b_sd must be a number above 0, found 'nan'"),
         (",0.4,1.0,\n", ",,1.0,\n", "b_sd must be a number above 0, found ''"),
         (",0.4,1.0,\n", ",1_0,1.0,\n", "b_sd must be a number above 0, found '1_0'"),
+        (",0.4,1.0,\n", ",1e300,1.0,\n", "b_sd 1e300 from 1e-09 to 100"),
+        (",0.4,1.0,\n", ",1e-300,1.0,\n", "difficulty.csv:2: item 'q0': no difficulty in logits: b_mean"),
+        ("q0,", "q0,1e300,1,,\nx,", "b_mean 1e300 must be within ±100"),
         ("q0,", "q0,inf\nx", "difficulty.csv:2: 2 cells where"),
     ],
 )
@@ -419,6 +422,25 @@ def test_a_mistake_in_the_table_is_named_with_its_line(
         abilities_of(inputs, tmp_path / "a.csv")
     assert message.format(matrix=inputs.matrix) in str(error.value) and "\n" not in str(error.value)
     assert not (tmp_path / "a.csv").exists()
+
+
+@pytest.mark.parametrize("values", ["100,100", "-100,1e-9", "100,1e-9", "-100,100"])
+def test_the_most_extreme_difficulties_give_finite_abilities(tmp_path: Path, values: str) -> None:
+    inputs = write_inputs(tmp_path)
+    rows = "".join(f"q{item},{values}\n" for item in range(9))
+    inputs.difficulty.write_text("item,b_mean,b_sd\n" + rows, encoding="utf-8")
+    for guessing in (0.0, 0.25):
+        found = abilities_of(replace(inputs, guessing=guessing), tmp_path / "a.csv").abilities
+        assert np.isfinite(found.mean).all() and (found.sd > 0).all()
+
+
+def test_records_nested_too_deeply_are_as_good_as_none(tmp_path: Path) -> None:
+    inputs, output = write_inputs(tmp_path), tmp_path / "a.csv"
+    (tmp_path / "diagnostics.json").write_text("[" * 100_000, encoding="utf-8")
+    assert abilities_of(inputs, output).seen == ()
+    (tmp_path / "a.csv.inputs.json").write_text("[" * 100_000, encoding="utf-8")
+    assert abilities_of(inputs, output).fitted
+    assert not abilities_of(inputs, output).fitted
 
 
 def test_rows_of_further_items_are_part_of_the_scale(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from verifier.graders.verdict import Verdict
 from verifier.items import Item
 
 GRADER = "choice"
-VERSION = "1"
+VERSION = "2"
 
 # How much of a reply's end is read, how far after a cue its label may stand, and how many cues are looked at, the
 # last first. They bound the work, whatever the text holds.
@@ -37,20 +37,34 @@ _WORDS = (
     "|letter|选项"
 )
 _CUE = re.compile(
-    rf"(?P<chosen>选(?!项)择?|答案(?=\s+[(*]*[A-Z]))|(?<![{_LETTER}])(?P<word>{_WORDS})(?![{_LETTER}])|(?P<box>\\f?box(?:ed)?\s*{{)",
+    # "故选:B" and "答:B", but not "请选择:" above the options.
+    r"(?P<chosen>选(?!项)择?(?:[ \t]{0,3}:(?![ \t]*\n))?|答[ \t]{0,3}:(?![ \t]*\n)|答案(?=\s+[(*]*[A-Z]))"
+    rf"|(?<![{_LETTER}])(?P<word>{_WORDS})(?![{_LETTER}])|(?P<box>\\f?box(?:ed)?\s*{{)",
     re.IGNORECASE,
 )
 # Words, at most six, and then what leads to the answer: "answer to this question should therefore be", "答案是".
 _LINK = re.compile(
     r"[\"'`*_)\s]{0,8}(?:(?:(?![.?!:=])[^\s.?!:=]{1,20}[ \t]+){0,6}?"
-    r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])|[^\w\s:=.?!>]{0,3}[:=>]|[ \t][-–—][ \t]"
+    r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])"
+    r"(?:[ \t]+(?:most[ \t]+|very[ \t]+)?(?:likely|probably|possibly|perhaps|definitely|certainly|clearly|obviously|surely"
+    r"|actually|indeed|simply|therefore|thus|hence|then)\b,?)?"
+    r"|[^\w\s:=.?!>]{0,3}[:=>→⇒⟹➔➜➡]|[ \t][-–—][ \t]"
     r"|[^\s:=.?!>A-Za-z]{0,6}?[是为為は])"
     r"[\s:]*",
     re.IGNORECASE,
 )
 # "Option A: gene" and "answer A is short" speak of an option and do not choose it; "the answer I give is" may.
 _NAMES_ONE = re.compile(r"[\s*(\[]{0,4}[A-HJ-Z][)\]*]{0,3}(?:\s|:|是)")
-_NEGATION = re.compile(r"\b(?:not|never|isn't|isn’t|nicht|wrong|incorrect)\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:not|cannot|never|[a-z]{2,6}n['’]t|can['’]t|nicht|wrong|incorrect)\b", re.IGNORECASE
+)
+# "A? No."
+_DENIED = re.compile(r"[)\]*_\s]{0,4}\?[*_\"\s]{0,4}(?:no|nope|not|wrong|incorrect|never)\b", re.IGNORECASE)
+# "neither A nor B; it is C", "not A but C"
+_RULED_OUT = re.compile(
+    r"(?:neither|not)\s+\(?[A-Z]\)?(?:\s*(?:,|\b(?:and|or|nor)\b)\s*\(?[A-Z]\)?(?![A-Za-z])){0,8}"
+    r"(?:\s*[;,.]?\s*\bbut(?:\s+rather)?|\s*[;,.]\s*(?:it\s+(?:is|must\s+be)|it['’]s))\s+"
+)
 _UNMEANT = re.compile(
     r"(?:\b(?:if|whether|unless|suppose|were|wrong|incorrect|falsche|another|other|each|every|any|alternative)[ \t]+"
     r"|\b(?:explanations?|explaining|discussion|analysis|review)[ \t]+(?:of|for)[ \t]+)"
@@ -91,7 +105,8 @@ _GOES_ON = re.compile(
     r"|in|on|therefore|thus|hence|however|instead|weil|denn|da|porque|car|und|oder)\b)[a-z]"
 )
 _AND_ANOTHER = re.compile(
-    rf"[)\].*_\s]*(?:/|&|,?\s*\b(?:and|or|und|oder|y|et)\b|[、和或]|,(?=[\s(*]*[A-Za-z][)*]*\s*(?:$|[,.\n])))[\s(*_]*"
+    rf"[)\].*_\s]*(?:/|&|,?\s*\b(?:and|or|und|oder|y|et)\b(?:\s+(?:maybe|perhaps|possibly|probably))?|[、和或]"
+    rf"|,(?=[\s(*]*[A-Za-z][)*]*\s*(?:$|[,.\n]))|(?<=[ \t])(?=[A-Z][).*]{{0,2}}[ \t]*(?:$|\n)))[\s(*_]*"
     rf"(?P<label>[A-Za-z])(?![{_LETTER}'’])"
 )
 _NOT_A_LABEL = re.compile(rf"[{_LETTER}+#%°]|['’][A-Za-z]|[-‐‑.][{_LETTER}]|\s*=")
@@ -102,21 +117,27 @@ _VERB = re.compile(
     # "it must be (B)", "so, B": at the end of a line.
     rf"(?![{_LETTER}])[\s:]*"
     r"|\b(?:it['’]s|it\s+is|it\s+(?:must|should|has\s+to)\s+be|so|thus|hence|therefore),?\s+"
-    r"(?=[(*$]{0,3}[A-Z][)*$.!]{0,4}[ \t]*(?:$|\n))",
+    r"(?=[(*$]{0,3}[A-Z][)*$.!]{0,4}[ \t]*(?:$|\n))"
+    # "Correct: B", "Probably B", "I'd say B": as a line, or the beginning of one.
+    r"|(?:(?<=\n)|^)[ \t*_#>]{0,6}(?:(?:correct|solution)[*_]{0,2}:[*_]{0,2}|(?:most[ \t]+)?(?:probably|likely)"
+    r"|I(?:['’]d|[ \t]would)[ \t]+say|I(?:['’]d|[ \t]would)[ \t]+guess|my[ \t]+guess[ \t]+is):?[ \t]+"
+    r"(?=[(*$]{0,3}[A-Z][)*$.!,;]{0,4}[ \t]*(?:$|\n|because\b|since\b))",
     re.IGNORECASE,
 )
 _IS_RIGHT = re.compile(
     rf"(?<![{_LETTER}'’])\(?(?P<label>[A-Z])\)?[*.:]{{0,3}}\s+(?:is|ist|seems|must\s+be)\s+(?:therefore\s+|the\s+|thus\s+)?"
     r"(?:only\s+)?(?:correct|right|best|answer|true|richtig)\b"
     rf"|(?<![{_LETTER}'’])(?P<chinese>[A-Z])是?(?:正确|对的)"
+    # "A is not the answer. D is."
+    r"|(?:\bnot\b|n['’]t\b)[^.;\n]{0,80}[.;,]\s{1,3}(?:but\s)?(?P<other>[A-Z])\s+is[.!]?\s{0,5}$"
 )
 _NAMED = re.compile(
-    rf"(?:\b(?:answer|option|choice|antwort)\s+|选项\s*)[(*\[$]{{0,3}}(?P<label>[A-Z])(?![{_LETTER}'’+#])",
+    rf"(?:\b(?:answer|option|choice|antwort)\s+|选项\s*)[(*\[$]{{0,3}}(?P<label>[A-Z])(?![{_LETTER}'’+#]|[)*\]]{{0,3}}\?)",
     re.IGNORECASE,
 )
 _BOLD = re.compile(r"\*\*\(?(?P<label>[A-Z])(?:[).:][^*\n]*)?\*\*")
 _LABELLED_LINE = re.compile(
-    r"[\s*_#>(\[$\"'`]{0,8}(?P<label>[A-Za-z])(?:[)\]*_$\"'`\s]{0,4}$|[)\].:*]{1,4}(?:\s|$))"
+    r"[\s*_#>(\[$\"'`]{0,8}(?:-[ \t]{1,3}|\d{1,2}[.)][ \t]{1,3})?[*_(\[$\"'`]{0,4}(?P<label>[A-Za-z])(?:[)\]*_$\"'`\s]{0,4}$|[)\].:*]{1,4}(?:\s|$))"
 )
 
 
@@ -129,11 +150,15 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Options:
-    """The options of an item: their labels, the labels by text (where no other has it), and how far to read for one."""
+    """The options of an item: their labels, the labels by text (where no other has it), and how far to read for one.
+
+    ``bare`` has the texts without their first article.
+    """
 
     labels: str
     exact: Mapping[str, str]
     folded: Mapping[str, str]
+    bare: Mapping[str, str]
     window: int
 
 
@@ -175,6 +200,7 @@ def _options(labels: str, choices: Sequence[str]) -> _Options:
         labels,
         exact=_unique(labels, [text.strip(_MARKUP) for text in texts]),
         folded=_unique(labels, [_folded(text) for text in texts]),
+        bare=_unique(labels, [_without_article(text) for text in texts]),
         window=_WINDOW + max(map(len, texts), default=0),
     )
 
@@ -188,10 +214,14 @@ def _folded(words: str) -> str:
     return " ".join(words.split()).strip(_MARKUP + "()[]{}\\").casefold()
 
 
+def _without_article(words: str) -> str:
+    return re.sub(r"^(?:the|an?) (?=.{2})", "", _folded(words))
+
+
 def _option(words: str, options: _Options) -> str | None:
     """Return the label of the one option whose text this is."""
     exact = options.exact.get(" ".join(words.split()).strip(_MARKUP))
-    return exact or options.folded.get(_folded(words))
+    return exact or options.folded.get(_folded(words)) or options.bare.get(_without_article(words))
 
 
 def _after_cue(text: str, cue: re.Match[str], window: int) -> tuple[int, int] | None:
@@ -281,7 +311,11 @@ def _at(content: str, options: _Options, *, conditional: bool = False) -> _Found
         for words in (whole, line, line.rstrip(" }$"), sentence, line.rpartition("(")[0]):
             if option := _option(words, options):
                 return _Found(option)
+    if ruled_out := _RULED_OUT.match(rest):
+        return _at(rest[ruled_out.end() :], options, conditional=conditional)
     if label := _label(rest, options.labels):
+        if _DENIED.match(rest, 1):
+            return None
         if not conditional and _CONDITION.match(rest, 1):
             return None
         another = _AND_ANOTHER.match(rest, 1)
@@ -306,7 +340,7 @@ def _label(rest: str, labels: str) -> str | None:
 
 def _only(text: str, labels: str) -> _Found | None:
     """Return the label called correct last, or the only one that is named or set in bold."""
-    right = [match["label"] or match["chinese"] for match in _IS_RIGHT.finditer(text)]
+    right = [match["label"] or match["chinese"] or match["other"] for match in _IS_RIGHT.finditer(text)]
     right = [label for label in right if label in labels]
     if right:
         return _Found(right[-1])
@@ -327,6 +361,9 @@ def _bare(text: str, options: _Options) -> _Found | None:
         for line in lines
         if (match := _LABELLED_LINE.match(line)) and match["label"].upper() in options.labels
     ]
+    alone = [only["label"].upper() for line in lines if (only := _ONLY_LABEL.fullmatch(line))]
+    if len(alone) == 1 and alone[0] in options.labels and _ONLY_LABEL.fullmatch(lines[-1]):
+        return _Found(alone[0])  # below what is said of every option
     for line in (lines[-1], lines[0]):
         match = _LABELLED_LINE.match(line)
         # A reply that repeats the list of options has a label on many lines and chooses none of them.

@@ -10,7 +10,8 @@ The rules, in their order:
    nothing else on the cue's own. A cue is "final answer is", "Answer:", "答案是", a heading "Final Answer",
    ``<answer>``, or ``####`` before a number in the last line. A cue followed by something mathematical goes before a
    later one that is not: in "The answer is 42. Is the answer: plausible?" it is 42. Where none is, words are an answer.
-3. Without a cue, the reply itself if it is one short line, little more than the answer.
+3. Without a cue, what is emphasised after "is", "are", "=" or ":" at the reply's end ("There are **7**."), or the reply
+   itself if it is one short line, little more than the answer.
    In 2 and 3 a farewell ("Hope this helps!") is not part of the reply.
 4. Otherwise there is no answer.
 """
@@ -25,8 +26,10 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNBRACED = re.compile(r"[^\S\n]*(?!\\(?:boxed|fbox))([^\s${}][^\s$]*)")
 # Spaces are bounded: unbounded ones beside each other cost the square of a text's length.
 _CUE = re.compile(
-    r"(?:final\s|correct\s)?(?:answer|答案)(?:\s(?:to|for)\s(?:the|this)\s(?:question|problem))?"
-    r"[ \t]{0,4}(?:\*\*|__)?[ \t]{0,4}(?:\bis\b|应?[是为]|[:：=])[ \t]{0,4}(?:[:：][ \t]{0,4})?(?:\*\*|__)?",
+    r"(?:final\s|correct\s)?(?:answer|答案)(?:\s(?:to|for)\s(?:the|this|your)(?:\s(?:question|problem|exercise))?)?"
+    r"[ \t]{0,4}(?:\*\*|__)?[ \t]{0,4}"
+    r"(?:\b(?:is|(?:should|must|would|will)\s(?:therefore\s|thus\s|hence\s)?be)\b(?:\s(?:simply|therefore|thus|indeed|exactly|equal\sto)\b)?|\bequals\b"
+    r"|应?[是为]|[:：=])[ \t]{0,4}(?:[:：][ \t]{0,4})?(?:\*\*|__)?",
     re.IGNORECASE,
 )
 # A heading of its own: "**Final Answer**", "## Answer", "Final answer". And the last line of GSM8K, "#### 42".
@@ -34,6 +37,14 @@ _HEADING = re.compile(
     r"^[ \t]{0,3}(?:#{1,6}[ \t]{1,4})?(?:\*\*|__)?[ \t]{0,4}(?:the[ \t])?(?:final[ \t]|correct[ \t])?(?:answer|答案)"
     r"[ \t]{0,4}[:：]?(?:\*\*|__)?[ \t]{0,4}[:：]?[ \t]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
+)
+_JSON = re.compile(
+    r"\"(?:final[ _]?)?answer\"\s{0,4}:\s{0,4}(?P<value>\"(?:[^\"\\\n]|\\.){1,400}\"|-?[\d.]{1,40})\s{0,4}[,}]",
+    re.IGNORECASE,
+)
+# "The number of ways is **7**." at the end of a reply.
+_EMPHASISED = re.compile(
+    r"(?:\b(?:is|are|equals)\b|[=:])[ \t]{0,4}\*\*(?P<value>[^*\n]{1,100})\*\*[.。]?$", re.IGNORECASE
 )
 _TAG = re.compile(r"<answer>", re.IGNORECASE)
 _HASHES = re.compile(r"^####[ \t]{1,4}(?=[-+$\\(\[{.\d]+)(?!\d{1,3}[.)][ \t])", re.MULTILINE)
@@ -56,7 +67,9 @@ _MATHEMATICAL = re.compile(
 )
 # A full stop inside a number or between letters (a.m.) does not end a sentence.
 _SENTENCE_END = re.compile(
-    r"[.!?](?=\s|\*|$)(?<![ap]\.m\.)|。|\s(?:because|since|as|which)\b|[,，]\s*(?:because|since|因为)"
+    r"[.!?](?=\s|\*|$)(?<![ap]\.m\.)|。|\s\(?(?:because|since|as|which)\b|[,，]\s*(?:because|since|因为)"
+    # "7 and not 8"
+    r"|(?<=[\d}$)%*])\s{0,3},?\s{0,3}(?:and\s|but\s)?(?:not|rather\sthan)\s{1,3}(?=[-\d\\$({*])"
 )
 # A line of these alone opens the display on the next.
 _NO_CONTENT = re.compile(r"\\[\[\]()]|[\s*_$:：]")
@@ -93,7 +106,7 @@ def _cued(text: str) -> list[str] | None:
     last_line = tail.rfind("\n") + 1
     cues = deque(_CUE.finditer(text), MOST_CUES)
     ends = {match.end(): match for match in cues}
-    for pattern in (_HEADING, _TAG):
+    for pattern in (_HEADING, _TAG, _JSON):
         ends.update({match.end(): match for match in deque(pattern.finditer(text), MOST_CUES)})
     if hashes := _HASHES.match(text, last_line):
         ends[hashes.end()] = hashes
@@ -101,11 +114,12 @@ def _cued(text: str) -> list[str] | None:
         return None
     found = []
     for end in sorted(ends, reverse=True)[:MOST_CUES]:
-        start = ends[end].start()
-        if not _UNMEANT.search(text, max(0, start - 40), start) and (
-            answer := _after_cue(text[end : end + WINDOW])
-        ):
-            found.append(answer)
+        cue = ends[end]
+        if _UNMEANT.search(text, max(0, cue.start() - 40), cue.start()):
+            continue
+        value = cue["value"].strip('" ') if cue.re is _JSON else _after_cue(text[end : end + WINDOW])
+        if value:
+            found.append(value)
     return found
 
 
@@ -167,10 +181,21 @@ def _closing_braces(text: str) -> dict[int, int]:
 
 def _unwrapped(content: str) -> str:
     r"""Return a box's content without the boxes inside it: ``x=\boxed{5}`` becomes ``x={5}``."""
-    inner = _BOX.sub("", content).strip()
-    while inner != content and inner.startswith("{") and _closing_braces(inner).get(0) == len(inner) - 1:
-        inner = inner[1:-1].strip()
-    return inner
+    inner = _BOX.sub("", content)
+    closing = _closing_braces(inner) if inner != content else {}
+    start, end = _stripped(inner, 0, len(inner))
+    while closing.get(start) == end - 1:
+        start, end = _stripped(inner, start + 1, end - 1)
+    return inner[start:end]
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the ends of ``text[start:end]`` without the spaces around it."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
 
 
 def _after_cue(text: str) -> str | None:
@@ -184,6 +209,8 @@ def _after_cue(text: str) -> str | None:
 
 def _bare(text: str) -> str | None:
     line = text.strip()
+    if emphasised := _EMPHASISED.search(line, max(0, len(line) - WINDOW)):
+        return _undecorated(emphasised["value"]) or None
     if not line or len(line) > LONGEST_BARE or "\n" in line or re.search(r"[.!?。]\s", line):
         return None
     if len(_WORD.findall(line)) > MOST_BARE_WORDS:

@@ -166,6 +166,64 @@ NO_CHOICE = [
     "\ud800 answer is \udfff",
 ]
 
+BIOLOGY = ("mitosis", "meiosis", "a gene", "binary fission")
+RULED_OUT = [
+    ("The answer cannot be A. It must be B.", "B"),
+    ("The answer can't be A; it is B", "B"),
+    ("The answer cannot be A.", None),
+    ("The answer couldn’t be A.", None),
+    ("Is the answer A? No. Is it B? Yes.", None),
+    ("The answer is A? No, B.", None),
+    ("The answer is A? Yes.", "A"),
+    ("A is not the answer. D is.", "D"),
+    ("The answer isn't A. B is.", "B"),
+    ("The correct answer is neither A nor B; it is C.", "C"),
+    ("The answer is not A or B but C.", "C"),
+    ("The correct answer is neither A nor B.", None),
+    ("The answer is not B, so it is A or C.", None),
+    ("The answer is perhaps A or maybe B", None),
+    ("ANSWER: B C", None),
+    ("The answer is either A or B", None),
+]
+SHORT = [
+    ("故选：B。", "B"),
+    ("故选: B", "B"),
+    ("故选：B．", "B"),
+    ("本题选：C", "C"),
+    ("答：B", "B"),
+    ("请选择：\nA. mitosis\nB. meiosis", None),
+    ("Correct: B", "B"),
+    ("Solution: B", "B"),
+    ("Solution: A cell divides.", None),
+    ("Answer → B", "B"),
+    ("Answer⇒B", "B"),
+    ("Probably B", "B"),
+    ("Probably A mistake", None),
+    ("I'd say B", "B"),
+    ("I'd say A good question", None),
+    ("The answer is likely B", "B"),
+    ("The answer is most probably (B).", "B"),
+    ("- B", "B"),
+    ("1. B", "B"),
+    ("1. A\n2. B\n3. C", None),
+    ("A: mitosis is wrong\nB: wrong\nC: wrong\nD: right\n\nD", "D"),
+    ("A: mitosis\nB: meiosis\nC: a gene", None),
+    ("A\nB\nC\nD", None),
+    ("ANSWER: gene", "C"),
+    ("ANSWER: The gene", "C"),
+    ("ANSWER: A gene", "C"),
+]
+
+
+@pytest.mark.parametrize(("reply", "right"), RULED_OUT + SHORT)
+def test_labels_that_are_ruled_out_and_short_forms(reply: str, right: str | None) -> None:
+    assert extract_choice(reply, "ABCD", BIOLOGY) == right
+
+
+def test_options_that_differ_in_their_article_alone_are_told_apart() -> None:
+    assert extract_choice("ANSWER: the gene", "AB", ("a gene", "the gene")) == "B"
+    assert extract_choice("ANSWER: gene", "AB", ("a gene", "the gene")) is None
+
 
 @pytest.mark.parametrize(("reply", "choices", "right"), REPORTED)
 def test_replies_that_other_extractors_misread(

@@ -47,7 +47,7 @@ def test_verdicts_are_the_same_in_threads_and_processes() -> None:
 def test_verdict_says_what_was_found_and_by_which_version() -> None:
     verdict = grade_math("5", r"\boxed{x = 6}")
     assert verdict == Verdict("ok", False, "x = 6", GRADER, grader_version())
-    assert verdict.version.startswith("1 (math-verify ")
+    assert verdict.version.startswith("2 (math-verify ")
     assert grade_math("5", "I count the cases one by one and there are 5").outcome == "no_answer"
     long = grade_math("5", rf"\boxed{{{'7' * 1000}}}")
     assert long.answer == "7" * 200
