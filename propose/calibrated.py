@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import numpy as np
 
 from irt.arrays import FloatArray, IntArray
 from irt.difficulty import normalize
-from irt.io import InputError, sha256_of
+from irt.io import InputError
 from irt.response_matrix import ResponseMatrix, read_guessing, read_response_matrix
-from verifier.ability_calibration import read_calibration
+from verifier.ability_calibration import models_seen, read_calibration
 from verifier.ability_posterior import Abilities, fit_ability
 from verifier.items import Item, read_items
 
@@ -114,7 +115,7 @@ def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Cal
         raise InputError(f"{files.difficulty}: {error}; there is no scale to find gaps on") from error
     correct, trials = np.array(matrix.correct), np.array(matrix.trials)
     guessing = _guessing(files, matrix, items)
-    abilities = fit_ability(correct, trials, guessing, table, own_table=_own_table(files))
+    abilities = fit_ability(correct, trials, guessing, table, own_table=_own_table(files, matrix.models))
     return Calibrated(
         items, table.mean, table.sd, matrix.models, correct, trials, guessing, abilities, n_trials
     )
@@ -192,10 +193,7 @@ def _guessing(files: CalibrationFiles, matrix: ResponseMatrix, items: tuple[Item
     return np.array([item.guessing for item in items])
 
 
-def _own_table(files: CalibrationFiles) -> bool:
-    """Return whether the diagnostics.json beside the table says that it was fitted to this matrix."""
-    try:
-        fit = json.loads(files.difficulty.with_name("diagnostics.json").read_bytes())
-        return bool(fit["inputs"]["matrix"]["sha256"] == sha256_of(files.matrix))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
-        return False
+def _own_table(files: CalibrationFiles, models: Sequence[str]) -> list[bool]:
+    """Return for each model whether the table was fitted to its answers."""
+    seen = models_seen(files.difficulty, files.matrix)
+    return [seen is None or model in seen for model in models]

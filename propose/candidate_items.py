@@ -28,7 +28,7 @@ def candidate_items(candidates: Iterable[Candidate], pool: Iterable[Item]) -> di
 
 def read_item(candidate: Candidate, known: Mapping[str, Item]) -> Item | Unusable:
     """Return the item of a candidate, or why there is none; ``known`` holds its parent."""
-    item = parse_reply(candidate.reply, known[candidate.parent], candidate.id)
-    if isinstance(item, Unusable) and candidate.finish_reason == "length":
-        return Unusable("truncated", item.detail)
-    return item
+    # Whatever stands in a reply that was cut off may be a draft: some models' thinking has no start tag.
+    if candidate.finish_reason == "length":
+        return Unusable("truncated", "the reply was cut off at max_tokens")
+    return parse_reply(candidate.reply, known[candidate.parent], candidate.id)

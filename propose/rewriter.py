@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from irt.io import InputError, PathLike, open_text
-from verifier.panel import Verifier, _positive, _verifier
+from verifier.panel import Verifier, read_verifier, whole
 
 DEFAULT = Path(__file__).with_name("rewriter.toml")
 _LIMITS = {"concurrency": 64, "deadline_seconds": 1800}
@@ -66,5 +66,5 @@ def read_rewriter(path: PathLike = DEFAULT) -> Rewriter:
         )
     if not isinstance(table.get("rewriter"), dict):
         raise InputError(f"{path}: describe the rewriter in one table headed [rewriter]")
-    limits = {key: _positive(table.get(key, default), f"{path}: {key}") for key, default in _LIMITS.items()}
-    return Rewriter(_verifier(table["rewriter"], f"{path}: rewriter"), **limits)
+    limits = {key: whole(table.get(key, default), f"{path}: {key}") for key, default in _LIMITS.items()}
+    return Rewriter(read_verifier(table["rewriter"], f"{path}: rewriter"), **limits)

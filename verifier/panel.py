@@ -124,19 +124,24 @@ def read_panel(path: PathLike) -> Panel:
     entries = table.get("verifier", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InputError(f"{path}: write each verifier as a table headed [[verifier]]")
-    verifiers = tuple(_verifier(entry, f"{path}: verifier {n}") for n, entry in enumerate(entries, 1))
+    verifiers = tuple(read_verifier(entry, f"{path}: verifier {n}") for n, entry in enumerate(entries, 1))
     names = [verifier.name for verifier in verifiers]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"{path}: two verifiers are named {twice[0]!r}; give each its own name")
     if len(verifiers) < SMALLEST_PANEL:
         raise InputError(f"{path}: a panel needs at least {SMALLEST_PANEL} verifiers, found {len(verifiers)}")
-    limits = {
-        key: _positive(table.get(key, default), f"{path}: {key}") for key, default in _TOP_LEVEL.items()
-    }
+    limits = {key: whole(table.get(key, default), f"{path}: {key}") for key, default in _TOP_LEVEL.items()}
     return Panel(verifiers, **limits)
 
 
-def _verifier(entry: dict[str, Any], where: str) -> Verifier:
+def read_verifier(entry: dict[str, Any], where: str) -> Verifier:
+    """Read one verifier's table; ``where`` begins every message.
+
+    Raises
+    ------
+    InputError
+        If a value is unknown, missing or impossible.
+    """
     name = entry.get("name")
     where = f"{where} ({name})" if isinstance(name, str) and name else where
     if unknown := sorted(set(entry) - {*_REQUIRED, *_OPTIONAL}):
@@ -154,10 +159,10 @@ def _verifier(entry: dict[str, Any], where: str) -> Verifier:
         revision=_text(entry, "revision", where) if "revision" in entry else "",
         thinking=entry["thinking"],
         api=_api(entry, where),
-        max_tokens=_positive(entry["max_tokens"], f"{where}: max_tokens"),
+        max_tokens=whole(entry["max_tokens"], f"{where}: max_tokens"),
         sampling=_sampling(entry, where),
         base_url=_url(entry, where) if "base_url" in entry else None,
-        gpus=_positive(entry.get("gpus", 1), f"{where}: gpus"),
+        gpus=whole(entry.get("gpus", 1), f"{where}: gpus"),
         api_key_variable=_text(entry, "api_key_variable", where) if "api_key_variable" in entry else None,
         system_prompt=_text(entry, "system_prompt", where) if "system_prompt" in entry else None,
         serve_arguments=_arguments(entry.get("serve_arguments", []), where),
@@ -215,7 +220,8 @@ def _url(entry: dict[str, Any], where: str) -> str:
     return value
 
 
-def _positive(value: Any, what: str) -> int:
+def whole(value: Any, what: str) -> int:
+    """Return a whole number from 1 to ``LARGEST``, or raise InputError; ``what`` begins the message."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
         raise InputError(f"{what} must be a whole number from 1 to {LARGEST:,}, found {value!r}")
     return value
