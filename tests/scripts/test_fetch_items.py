@@ -180,7 +180,7 @@ def test_a_pool_of_your_own_is_checked(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text(json.dumps(good) + "\n")
     done = fetch_items(tmp_path, "--check", "own.jsonl")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "own.jsonl: 1 sound, 0 broken, 0 there before\n"
+    assert done.stdout == "own.jsonl: 1 sound, 0 broken, 0 duplicates\n"
     with (tmp_path / "own.jsonl").open("a") as handle:
         handle.write(
             json.dumps(good | {"id": "2"}) + "\n" + json.dumps(good | {"id": "3", "answer": "C"}) + "\n"
