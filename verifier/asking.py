@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -45,12 +46,13 @@ Update = Callable[[int], None]
 
 @dataclass
 class Tally:
-    """What has happened so far: requests that ended, who answered, who failed how often in a row, who was stopped."""
+    """What has happened so far: requests that ended, who answered, who failed (in a row, and why), who was stopped."""
 
     ended: int = 0
     answered: set[str] = field(default_factory=set)
     failures: dict[str, int] = field(default_factory=dict)
     stopped: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
     trouble_told: float = -SECONDS_BETWEEN_NOTES
 
 
@@ -183,6 +185,7 @@ async def ask_and_grade(
                 await asking.to_grade.join()
                 for grader in graders:
                     grader.cancel()
+        _tell_failures(asking.tally)
         return asking.tally.stopped
 
 
@@ -220,12 +223,21 @@ def _note_end(asking: Asking) -> None:
 
 def _note_failure(tally: Tally, name: str, failure: RequestFailed) -> None:
     failures = tally.failures[name] = tally.failures.get(name, 0) + 1
+    tally.reasons.setdefault(name, Counter())[str(failure)] += 1
     if isinstance(failure, ModelStopped) and not (
         failure.status in OF_ONE_REQUEST and name in tally.answered
     ):
         tally.stopped.setdefault(name, str(failure))
     elif failures >= FAILURES_IN_A_ROW:
         tally.stopped.setdefault(name, f"{failures} requests in a row came to nothing, the last: {failure}")
+
+
+def _tell_failures(tally: Tally) -> None:
+    """Say why requests came to nothing, where their verifier was not stopped for it."""
+    for name, reasons in tally.reasons.items():
+        if name not in tally.stopped:
+            [(reason, _)] = reasons.most_common(1)
+            print(f"{name}: {reasons.total()} requests came to nothing, mostly: {reason}", file=sys.stderr)
 
 
 def _tell_trouble(tally: Tally, endpoint: Endpoint, reason: str) -> None:

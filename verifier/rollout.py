@@ -110,7 +110,7 @@ def check_versions(trials: dict[Key, Trial], jobs: Sequence[Job]) -> None:
         trial = trials.get(job.key)
         if trial is None or trial.grader is None:
             continue
-        present = (*versions[job.item.answer_type], job.item.answer)
+        present = (*versions[job.item.answer_type], job.item.key)
         if trial.grader != present:
             if trial.grader[:2] == present[:2]:
                 what, before, now = "key", trial.grader[2], present[2]

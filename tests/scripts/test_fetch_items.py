@@ -190,7 +190,7 @@ def test_a_pool_of_your_own_is_checked(tmp_path: Path) -> None:
     assert done.stdout == (
         "broken: own.jsonl:3: not an item: answer must be one of A to B, found 'C'\n"
         "kept: 2: the same as 1: 'Which?'\n"
-        "own.jsonl: 2 sound, 1 broken, 1 there before\n"
+        "own.jsonl: 2 sound, 1 broken, 1 duplicates\n"
     )
 
 
