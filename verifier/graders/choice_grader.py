@@ -38,7 +38,7 @@ _WORDS = (
 )
 _CUE = re.compile(
     # "故选:B" and "答:B", but not "请选择:" above the options.
-    r"(?P<chosen>选(?!项)择?(?:[ \t]{0,3}:(?![ \t]*\n))?|答[ \t]{0,3}:(?![ \t]*\n)|答案(?=\s+[(*]*[A-Z]))"
+    r"(?P<chosen>(?<!不)选(?!项)择?(?:[ \t]{0,3}:(?![ \t]*\n))?|答[ \t]{0,3}:(?![ \t]*\n)|答案(?=\s+[(*]*[A-Z]))"
     rf"|(?<![{_LETTER}])(?P<word>{_WORDS})(?![{_LETTER}])|(?P<box>\\f?box(?:ed)?\s*{{)",
     re.IGNORECASE,
 )
@@ -46,8 +46,8 @@ _CUE = re.compile(
 _LINK = re.compile(
     r"[\"'`*_)\s]{0,8}(?:(?:(?![.?!:=])[^\s.?!:=]{1,20}[ \t]+){0,6}?"
     r"(?:is|be|ist|lautet|est|es|è|é)(?![A-Za-z])"
-    r"(?:[ \t]+(?:most[ \t]+|very[ \t]+)?(?:likely|probably|possibly|perhaps|definitely|certainly|clearly|obviously|surely"
-    r"|actually|indeed|simply|therefore|thus|hence|then)\b,?)?"
+    r"(?:[ \t]+(?:most[ \t]+|very[ \t]+)?(?:likely|probably|possibly|perhaps|definitely|certainly|clearly|obviously"
+    r"|surely|actually|indeed|simply|therefore|thus|hence|then)\b,?)?"
     r"|[^\w\s:=.?!>]{0,3}[:=>→⇒⟹➔➜➡]|[ \t][-–—][ \t]"
     r"|[^\s:=.?!>A-Za-z]{0,6}?[是为為は])"
     r"[\s:]*",
@@ -137,7 +137,8 @@ _NAMED = re.compile(
 )
 _BOLD = re.compile(r"\*\*\(?(?P<label>[A-Z])(?:[).:][^*\n]*)?\*\*")
 _LABELLED_LINE = re.compile(
-    r"[\s*_#>(\[$\"'`]{0,8}(?:-[ \t]{1,3}|\d{1,2}[.)][ \t]{1,3})?[*_(\[$\"'`]{0,4}(?P<label>[A-Za-z])(?:[)\]*_$\"'`\s]{0,4}$|[)\].:*]{1,4}(?:\s|$))"
+    r"[\s*_#>(\[$\"'`]{0,8}(?:-[ \t]{1,3}|\d{1,2}[.)][ \t]{1,3})?"
+    r"[*_(\[$\"'`]{0,4}(?P<label>[A-Za-z])(?:[)\]*_$\"'`\s]{0,4}$|[)\].:*]{1,4}(?:\s|$))"
 )
 
 

@@ -10,6 +10,7 @@ The rules that are not plain mathematics:
   tuple has an order; the same values in the same order without its brackets are equal to it, and so are
   ``y=2, x=1`` to (1, 2): the values of letters stand in the order of the alphabet, or of a key ``(y,x)=(2,1)``.
 - ``a \approx b`` is a and is b, where one of them is the other rounded; else it is no answer.
+- A remainder is equal to itself with its modulus: 7 and ``7 \pmod{10}``, but not ``7 \pmod{10}`` and ``7 \pmod 9``.
 - An equation is its left side minus its right, up to a nonzero factor.
 - A percent sign may be read as 1/100 or, at a number beyond 1, left out, but only where it is written: 50 and 50% are
   equal, as are 0.5 and 50%; 50 and 0.5 are not, nor 0.5 and 0.5%.
@@ -42,12 +43,14 @@ from verifier.graders.math_relation import (
     is_name,
     same_relation,
     shortened,
+    unfolded,
     value_of,
 )
-from verifier.graders.math_text import compact, normalise
+from verifier.graders.math_text import compact, normalise, split_modulus
 from verifier.graders.math_value import same_value
 
 MOST_APPROXIMATIONS = 4
+MOST_SAID_TWICE = 6
 _CHOICE_KEY = re.compile(r"\(?([A-Z])\)?")
 _CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)?(?:\(([A-Z])\)|([A-Z])(?=[.):]|$))", re.IGNORECASE)
 # 1,000 is no list: nobody writes the number 000.
@@ -88,9 +91,18 @@ def equal(*, gold: str, answer: str) -> bool:
         chosen = _CHOICE.match(answer)
         if chosen:
             return (chosen[1] or chosen[2]).upper() == key[1]
+    gold, answer = _without_modulus(gold, answer)
     return any(
         _same_text(one_gold, one_answer) for one_gold in _readings(gold) for one_answer in _readings(answer)
     )
+
+
+def _without_modulus(gold: str, answer: str) -> tuple[str, str]:
+    r"""Return both without ``\pmod{10}`` at the end, unless the two name different moduli."""
+    (gold_value, gold_modulus), (value, modulus) = split_modulus(gold), split_modulus(answer)
+    if gold_modulus and modulus and compact(gold_modulus) != compact(modulus):
+        return gold, answer
+    return gold_value, value
 
 
 def _readings(text: str) -> list[str]:
@@ -201,6 +213,10 @@ def _same_by_name(gold: Form, answer: Form) -> bool | None:
 def _same_unordered(gold: tuple[Form, ...], answer: tuple[Form, ...]) -> bool:
     """Match every item with one of the other side; equality is transitive, so the first match will do."""
     wanted, left = _distinct(gold), _distinct(answer)
+    if len(left) > len(wanted) and len(left) <= MOST_SAID_TWICE:  # 1/2 or 0.5
+        left = [
+            item for place, item in enumerate(left) if not any(_same(item, other) for other in left[:place])
+        ]
     if len(wanted) != len(left):
         return False
     for item in wanted:
@@ -279,7 +295,7 @@ def _explicit(builder: Builder) -> Builder:
 
 
 def _same_chain(gold: Chain, answer: Chain) -> bool:
-    gold, answer = shortened(gold), shortened(answer)
+    gold, answer = unfolded(shortened(gold)), unfolded(shortened(answer))
     if gold == answer:
         return True
     if len(gold.signs) == len(answer.signs):

@@ -10,7 +10,7 @@ The rules, in their order:
    nothing else on the cue's own. A cue is "final answer is", "Answer:", "答案是", a heading "Final Answer",
    ``<answer>``, or ``####`` before a number in the last line. A cue followed by something mathematical goes before a
    later one that is not: in "The answer is 42. Is the answer: plausible?" it is 42. Where none is, words are an answer.
-3. Without a cue, what is emphasised after "is", "are", "=" or ":" at the reply's end ("There are **7**."), or the reply
+3. Without a cue, what is emphasised after "is", "are" or "=" at the reply's end ("There are **7**."), or the reply
    itself if it is one short line, little more than the answer.
    In 2 and 3 a farewell ("Hope this helps!") is not part of the reply.
 4. Otherwise there is no answer.
@@ -44,7 +44,7 @@ _JSON = re.compile(
 )
 # "The number of ways is **7**." at the end of a reply.
 _EMPHASISED = re.compile(
-    r"(?:\b(?:is|are|equals)\b|[=:])[ \t]{0,4}\*\*(?P<value>[^*\n]{1,100})\*\*[.。]?$", re.IGNORECASE
+    r"(?:\b(?:is|are|equals)\b:?|=)[ \t]{0,4}\*\*(?P<value>[^*\n]{1,100})\*\*[.。]?$", re.IGNORECASE
 )
 _TAG = re.compile(r"<answer>", re.IGNORECASE)
 _HASHES = re.compile(r"^####[ \t]{1,4}(?=[-+$\\(\[{.\d]+)(?!\d{1,3}[.)][ \t])", re.MULTILINE)
@@ -71,6 +71,8 @@ _SENTENCE_END = re.compile(
     # "7 and not 8"
     r"|(?<=[\d}$)%*])\s{0,3},?\s{0,3}(?:and\s|but\s)?(?:not|rather\sthan)\s{1,3}(?=[-\d\\$({*])"
 )
+# "The answer is not 8 but 7."
+_NOT_BUT = re.compile(r"^\s{0,4}not\s{1,4}[^\s,;]{1,40},?\s{1,4}but\s{1,4}(?:rather\s{1,4})?")
 # A line of these alone opens the display on the next.
 _NO_CONTENT = re.compile(r"\\[\[\]()]|[\s*_$:：]")
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
@@ -202,6 +204,7 @@ def _after_cue(text: str) -> str | None:
     for line in text.split("\n", 20)[:20]:
         if _NO_CONTENT.sub("", line):
             line = line.partition("</answer>")[0]
+            line = _NOT_BUT.sub("", line)
             end = _SENTENCE_END.search(line)
             return _undecorated(line[: end.start()] if end else line) or None
     return None

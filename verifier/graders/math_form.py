@@ -69,6 +69,7 @@ DEEPEST = 12
 MOST_ITEMS = 100
 INFINITY = Leaf(r"\infty")
 MINUS_INFINITY = Leaf(r"-\infty")
+EMPTY = Leaf(r"\emptyset")
 REALS = Leaf(r"\mathbb{R}")
 
 _OPEN, _CLOSE = "([", ")]"
@@ -189,6 +190,8 @@ def _words(text: str) -> Words | Leaf | None:
     if long and "," not in text and " or " not in text:
         if "quadrant" in words:  # the first quadrant, Quadrant I
             words = sorted(_ORDINALS.get(word, word) for word in words)
+        if words in (["no", "solution"], ["no", "solutions"], ["empty", "set"], ["the", "empty", "set"]):
+            return EMPTY
         if words in (["real", "numbers"], ["all", "real", "numbers"]):
             return REALS
         return Words(tuple(word for word in words if word not in _IGNORED_WORDS))
@@ -286,6 +289,8 @@ def _bracketed(text: str, depth: int) -> Form | None:
             return Group(text[0] + text[-1], tuple(read(item, depth + 1) for item in items))
         if text[0] == "(" and text[-1] == ")":
             return read(inner, depth + 1)
+        if inner:  # [7] is a list of one, or 7 rounded down, and not 7
+            return Group(text[0] + text[-1], (read(inner, depth + 1),))
     return None
 
 
@@ -301,7 +306,7 @@ def _spans(text: str) -> bool:
 
 def _set(inner: str, depth: int) -> Form:
     if not inner:
-        return Leaf(r"\emptyset")
+        return EMPTY
     parts = [part for _, part in split(inner, _BAR)]
     if len(parts) == 2 and all(parts):
         parts[0] = _REAL.sub("", parts[0])

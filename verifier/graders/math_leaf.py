@@ -64,6 +64,12 @@ def _same_percent(gold: Quantity, answer: Quantity) -> bool:
     if _same_number(gold.text, answer.text) and _exceeds_one(gold.text):
         return True
     hundredth = Fraction(1, 100)
+    if gold.percent != answer.percent:  # 1/3 and 33.33%, which is rounded
+        hundreds = (
+            side.text if side.percent else _scaled(side.text, 1 / hundredth) for side in (gold, answer)
+        )
+        if _same_number(*hundreds):
+            return True
     return _same_number(
         *(_scaled(side.text, hundredth if side.percent else Fraction(1)) for side in (gold, answer))
     )

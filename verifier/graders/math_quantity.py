@@ -42,8 +42,17 @@ _UNITS = {
     "cent 分": ("money", "0.01"),
     "degree deg 度": ("degree", "1"),
     "rad radian": ("radian", "1"),
-    "mph": ("mph", "1"),
-    "kph kmph": ("kph", "1"),
+    "mph": ("speed", "0.44704"),
+    "kph kmph": ("speed", "5/18"),
+    "N newton": ("force", "1"),
+    "kN": ("force", "1000"),
+    "J joule": ("energy", "1"),
+    "kJ": ("energy", "1000"),
+    "W watt": ("power", "1"),
+    "kW": ("power", "1000"),
+    "V volt": ("voltage", "1"),
+    r"\Omega ohm": ("resistance", "1"),
+    "Hz hertz": ("frequency", "1"),
     "unit": ("unit", "1"),
 }
 _UNIT = {name: unit for names, unit in _UNITS.items() for name in names.split()}
@@ -53,7 +62,8 @@ _TRAILING_UNIT = re.compile(
     r"(?P<before>.*?(?P<gap>[\d)}\s]))(?P<kind>(?:square|sq\.?|cubic|cu\.?)\s+)?"
     rf"(?P<name>(?:{_NAME})(?![a-zA-Z])|(?:{_NAME})(?=e?s\b))"
     rf"(?:e?s\b)?{_POWER}(?P<word>\s+(?:squared|cubed))?"
-    rf"(?P<per>\s*(?:/|\bper\b|\\cdot)\s*(?:{_NAME})(?![a-zA-Z])(?:\s*\^\s*\{{?\s*-?\d\s*\}}?)?)?$",
+    rf"(?:\s*(?P<per>/|\bper\b|\\cdot)\s*(?P<per_name>{_NAME})(?![a-zA-Z])"
+    r"(?:\s*\^\s*\{?\s*(?P<per_power>-?\d)\s*\}?)?)?$",
     re.DOTALL,
 )
 _MONEY = re.compile(r"^([-+]?)\s*(?:US|USD|RMB|Rs\.?|[€£¥₹¤])\s*(?=[\d.])")
@@ -72,6 +82,7 @@ _CHANGES = frozenset(
 _CHANGES_CHINESE = "不 非 无 没 至少 至多 大于 小于 超过 以上 以下 以内 多于 少于 负 百 千 万 亿 半".split()
 _WORD = r"(?:[A-Za-z][a-z]{2,}|[A-Z]{3,}|is|of|an|in|at|on|by|it|be|we|[\u4e00-\u9fff]+)"
 _LEADING_WORDS = re.compile(rf"^(?:(?:{_WORD}|a|A)(?:[,:]?\s+|[,:]|(?=[-\d(\\\[]))|\s+)+")
+_CONNECTS = re.compile(r"(?:therefore|thus|hence|so|then|finally|yes)\b", re.IGNORECASE)
 _TRAILING_WORDS = re.compile(rf"(?:[\s-]*(?<![A-Za-z\\\u4e00-\u9fff])(?:{_WORD}|a)[.,]?)+$")
 
 
@@ -82,7 +93,8 @@ class Quantity:
     Attributes
     ----------
     dimension, size
-        Of the unit, for example ``length^2`` and 1/10,000 for cm^2; empty and 1 without a unit that is known.
+        Of the unit, for example ``length^2`` and 1/10,000 for cm^2, ``length^1 time^-1`` and 5/18 for km/h, in that
+        dimension's own unit; empty and 1 without a unit that is known.
     percent
         Whether it ends in a percent sign.
     """
@@ -120,6 +132,8 @@ def without_words(text: str, *, trailing: bool = True) -> str:
         return text
     leading = _LEADING_WORDS.match(text)
     start = leading.end() if leading else 0
+    if "," in text[:start] and not _CONNECTS.match(text):
+        return text  # Alice, Bob
     after = _TRAILING_WORDS.search(text, start) if trailing else None
     end = after.start() if after else len(text)
     inner = text[start:end].strip()
@@ -159,16 +173,23 @@ def _unit(text: str) -> Quantity | None:
     if match is None or not match["before"].strip():
         return None
     before, name = match["before"].strip(), match["name"]
-    # One letter is a unit only apart from a plain number: "5 m", but neither "5m" nor "x m".
+    # One letter is a unit only apart from a plain number: "5 m", but neither "5m" nor "x m"; so is kN.
     plain = re.search(r"[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", before)) is None
-    if len(name) == 1 and not (plain and (match["gap"].isspace() or not name.isascii())):
+    if (len(name) == 1 or name in ("kN", "kJ", "kW")) and not (
+        plain and (match["gap"].isspace() or not name.isascii())
+    ):
         return None
     dimension, size = _UNIT[name]
     power = _power_of(match)
     factor = Fraction(size) ** power
     if match["per"]:
-        per = re.sub(r"per\b|[\s{}/]|\\cdot", "", match["per"])
-        return Quantity(before, f"{name}^{power}/{per.removesuffix('s') if len(per) > 1 else per}")
+        exponent = int(match["per_power"] or 1) * (1 if match["per"] == r"\cdot" else -1)
+        per_dimension, per_size = _UNIT[match["per_name"]]
+        return Quantity(
+            before, f"{dimension}^{power} {per_dimension}^{exponent}", factor * Fraction(per_size) ** exponent
+        )
+    if dimension == "speed":
+        return Quantity(before, "length^1 time^-1", factor)
     return Quantity(before, f"{dimension}^{power}", factor)
 
 

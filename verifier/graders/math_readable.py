@@ -13,7 +13,8 @@ from verifier.graders.math_expr import LONGEST, Unreadable, parse
 from verifier.graders.math_form import Builder, Chain, Clock, Form, Group, Leaf, Words, read
 from verifier.graders.math_library import check_library_reads, needs_library
 from verifier.graders.math_quantity import quantity
-from verifier.graders.math_text import compact, normalise
+from verifier.graders.math_relation import interval
+from verifier.graders.math_text import compact, normalise, split_modulus
 from verifier.graders.math_value import exact_value, letters, numeric_value, sample_points
 
 # What stands for itself, and is compared by its spelling alone.
@@ -35,7 +36,7 @@ def readable(gold: str) -> bool:
     """
     if len(gold) > 2 * LONGEST:
         return False
-    text = normalise(gold)
+    text, _ = split_modulus(normalise(gold))
     if text.isdecimal():
         return True
     parts = [part.strip() for part in text.split(r"\approx") if part.strip()]
@@ -57,6 +58,8 @@ def _has_value(form: Form) -> bool:
     if isinstance(form, Builder):
         return _has_value(form.head) and all(map(_has_value, form.conditions))
     assert isinstance(form, Leaf)
+    if pieces := interval(form):
+        return _has_value(pieces)
     return _leaf_has_value(form.text)
 
 

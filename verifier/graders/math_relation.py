@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 
 from verifier.graders.math_expr import Node, parse
 from verifier.graders.math_form import (
@@ -16,6 +17,8 @@ from verifier.graders.math_form import (
     Group,
     Leaf,
     Words,
+    read,
+    split,
 )
 from verifier.graders.math_leaf import same_leaf
 from verifier.graders.math_text import compact
@@ -42,6 +45,11 @@ _ASKED_FOR = re.compile(
     rf"|[A-Za-z]_\{{[^{{}}]+\}}|{_INDEXED}(?:[-+]?{_INDEXED})+|[A-Z](?:\\cap\s?[A-Z])+|[a-w](?:\+[a-w])+"
     rf"|\\frac\{{(?:[a-w]|{_SEGMENT})\}}\{{(?:[a-w]|{_SEGMENT})\}}"
 )
+_ABSOLUTE = re.compile(r"\|([a-vxy])\|")
+_REALS_WITHOUT = re.compile(
+    r"\\mathbb\s*(?:\{\s*R\s*\}|R)\s*(?:\\setminus|-)\s*\\\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\\\}"
+)
+_COMMA = re.compile(r"\s*,\s*")
 _LOOSE = re.compile(r"(?<![A-Za-z]) | (?![A-Za-z])")
 _FUNCTION_OF_X = re.compile(r"[fgh]\(x\)")
 _FLIPPED = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", "=": "=", r"\ne": r"\ne"}
@@ -131,6 +139,56 @@ def shortened(chain: Chain) -> Chain:
     return chain
 
 
+def unfolded(chain: Chain) -> Chain:
+    """Return -2 < x < 2 for |x| < 2, with one real letter and a positive number."""
+    sign, letter, bound = _absolute(chain) or ("", INFINITY, INFINITY)
+    if sign not in ("<", r"\le") or not isinstance(bound, Leaf):
+        return chain
+    return Chain((sign, sign), (_negative(bound), letter, bound))
+
+
+def _absolute(chain: Chain) -> tuple[str, Leaf, Leaf] | None:
+    """Return sign, letter and bound of |x| < 2; z and w are complex, and |z| < 2 a disc."""
+    if len(chain.signs) != 1:
+        return None
+    for one in (chain, flip(chain)):
+        left, bound = one.operands
+        if isinstance(left, Leaf) and isinstance(bound, Leaf):
+            letter = _ABSOLUTE.fullmatch(_tight(left.text))
+            if letter and (value := _number(bound)) is not None and value > 0:
+                return one.signs[0], Leaf(letter[1]), bound
+    return None
+
+
+def _negative(bound: Leaf) -> Leaf:
+    return Leaf(f"-({bound.text})")
+
+
+def _number(form: Form) -> float | None:
+    """Return the value of a real number; None of any other form."""
+    if not isinstance(form, Leaf):
+        return None
+    node = parse(form.text)
+    value = None if letters(node) else numeric_value(node, {})
+    return None if value is None or value.imag else float(value.real)
+
+
+def _without_points(form: Leaf) -> Form | None:
+    r"""Return the union of intervals that \mathbb{R}\setminus\{1,2\} is; None of another form."""
+    match = _REALS_WITHOUT.fullmatch(form.text)
+    if match is None:
+        return None
+    points = {}
+    for _, text in split(match[1], _COMMA):
+        point = read(text, 1)
+        value = _number(point)
+        if value is None:
+            return None
+        points[value] = point
+    ends = [MINUS_INFINITY, *(points[value] for value in sorted(points)), INFINITY]
+    return Group("union", tuple(Group("()", pair) for pair in pairwise(ends)))
+
+
 def flip(chain: Chain) -> Chain:
     """Return the chain read from right to left."""
     signs = tuple(_FLIPPED.get(sign, sign) for sign in reversed(chain.signs))
@@ -193,6 +251,8 @@ def interval(form: Form) -> Form | None:
         )
     if form == REALS:
         return Group("()", (MINUS_INFINITY, INFINITY))
+    if isinstance(form, Leaf):
+        return _without_points(form)
     if isinstance(form, Group) and form.kind in ("list", "union"):
         variables = {
             variable for item in form.items if isinstance(item, Chain) for variable in _variables(item)
@@ -202,6 +262,13 @@ def interval(form: Form) -> Form | None:
         return Group("union", tuple(interval(item) or item for item in form.items))
     if not isinstance(form, Chain):
         return None
+    if absolute := _absolute(form):
+        sign, _, bound = absolute
+        if sign in (">", r"\ge"):
+            opening, closing = "()" if sign == ">" else "[]"
+            below = Group("(" + closing, (MINUS_INFINITY, _negative(bound)))
+            return Group("union", (below, Group(opening + ")", (bound, INFINITY))))
+    form = unfolded(form)
     if form.signs[0] in (">", r"\ge"):
         form = flip(form)
     ends = form.operands
