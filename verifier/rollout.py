@@ -85,7 +85,6 @@ def main() -> int:
             # Those that came to nothing before are asked last: one of them may stop its verifier again.
             missing.sort(key=lambda job: job.key in trials)
             if missing:
-                print(f"{len(missing):,} answers to ask for", file=sys.stderr)
                 for name, reason in ask_panel(panel, missing, arguments.out, append, pool).items():
                     print(f"{name}: stopped: {reason}", file=sys.stderr)
 

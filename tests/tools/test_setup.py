@@ -96,7 +96,8 @@ def test_setup_does_nothing_twice_repairs_what_was_interrupted_and_follows_the_p
     shutil.copytree(ROOT / "tools", folder / "tools")
     pins = folder / "requirements_irt.txt"
     pins.write_text("# no packages\n", encoding="utf-8")
-    (folder / "requirements_dev.txt").write_text("-r requirements_irt.txt\n", encoding="utf-8")
+    (folder / "requirements_verifier.txt").write_text("-r requirements_irt.txt\n", encoding="utf-8")
+    (folder / "requirements_dev.txt").write_text("-r requirements_verifier.txt\n", encoding="utf-8")
 
     def setup() -> list[str]:
         command = ["sh", str(folder / "tools" / "setup.sh")]
