@@ -101,7 +101,10 @@ def _value(answer: str) -> str:
     text = re.sub(r"\\[,!; ]|\{,\}|[\s$]|\\left|\\right", "", answer).casefold()
     text = re.sub(r"(?<=\d),(?=\d{3})", "", text)
     text = re.sub(r"\\[dt]?frac\{?(-?\d+)\}?\{?(\d+)\}?", r"\1/\2", text)
+    # Fraction("1e999999999") would be computed for ever.
+    if not re.fullmatch(r"-?\d{1,50}(?:\.\d{1,50}|/\d{1,50})?", text):
+        return text
     try:
         return str(Fraction(text))
-    except (ValueError, ZeroDivisionError):
+    except ZeroDivisionError:
         return text

@@ -64,7 +64,7 @@ def main() -> int:
     given = vars(arguments)
     settings = Settings(**{name: given[name] for name in Settings.__dataclass_fields__})
     folder = folder_of(settings.benchmark, settings.run)
-    if folder.path.exists():
+    if folder.config.exists():  # a folder without it is what a kill in the middle of init leaves
         raise InputError(
             f"{folder.path}: this run is there already and is left as it is; choose another name"
         )

@@ -26,7 +26,7 @@ from propose.settings import Settings
 from propose.targets import Gap, Targets, aims, choose_targets, gaps_of, parents_for, pass_rate
 from verifier.items import Item
 
-MOST_MISSES = 8
+MOST_MISSES = 6
 # Fewer answers say too little about what a candidate's pass rate is.
 CLEAREST_SD = 0.5
 NEIGHBOURS = 2

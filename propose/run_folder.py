@@ -131,7 +131,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class RunState:
-    """What the rows of a run say, kept up to date by ``add_row`` as they are written.
+    """What the rows of a run say, kept up to date as they are written.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def write_config(folder: RunFolder, config: Config) -> None:
     InputError
         If the run is there already.
     """
-    if folder.path.exists():
+    if folder.config.exists():  # a folder without it is what a kill in the middle of init leaves
         raise InputError(
             f"{folder.path}: this run is there already and is left as it is; choose another RUN name"
         )

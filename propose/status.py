@@ -21,9 +21,9 @@ import numpy as np
 from irt.arrays import FloatArray
 from irt.command import CommandParser, run
 from irt.difficulty import Gap, normalize, widest_gaps
-from propose.calibrated import files_of, read_calibrated
 from propose.candidate import ACCEPTED, DROP, PASSED, REASONS, REJECTED, SCREEN, VERIFY, Decision
-from propose.run_folder import Config, RunState, data_root, folder_of, read_config, read_state
+from propose.run import read_inputs
+from propose.run_folder import Config, RunState, folder_of, read_config, read_state
 
 SHOWN_GAPS = 3
 
@@ -43,7 +43,7 @@ def main() -> int:
     arguments = parse_arguments()
     folder = folder_of(arguments.benchmark, arguments.run)
     config = read_config(folder)
-    calibrated = read_calibrated(files_of(data_root(), config.settings.benchmark), config.n_trials)
+    calibrated = read_inputs(folder, config)
     found = status(config, read_state(folder), calibrated.b_mean)
     if arguments.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))

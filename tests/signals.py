@@ -6,5 +6,6 @@ import signal
 
 
 def allow_interrupts() -> None:
-    """Undo, as ``preexec_fn``, what a shell does to a job in the background: its children ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Undo, as ``preexec_fn``, what a shell or nohup does to a job in the background: its children ignore signals."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)

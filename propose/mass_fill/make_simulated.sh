@@ -16,7 +16,8 @@ export BENCHFILL_DATA=$work/data BENCHFILL_RESULTS=$work/results
 server=$!
 trap 'kill $server; rm -rf "$work"' EXIT
 until grep -q "ready at" "$work/server.log"; do
-    kill -0 $server && sleep 0.1
+    kill -0 $server || exit 1
+    sleep 0.1
 done
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$work/server.log")
 sed "s/:8399/:$port/" verifier/panels/simulated.toml >"$work/panel.toml"

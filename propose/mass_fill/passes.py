@@ -132,7 +132,7 @@ def run_pass(
         If a command of it ends with an error; it has said why.
     """
     with roots(one) as environment:
-        if not one.run.exists():
+        if not (one.run / "config.json").exists():
             _call("init", one, init_options, environment)
         if not (one.run / "recalibration.json").exists():
             _call("run", one, run_options, environment)

@@ -78,6 +78,7 @@ def answers(right: int, *wrong: str) -> list[PanelAnswer]:
         (answers(1, *["12"] * 10, *map(str, range(20, 32))), "12"),
         (answers(0, "1/2", "0.5", r"\frac{1}{2}", r"$\dfrac12$"), "1/2"),
         (answers(0, "1,234", "1234", r"1{,}234"), "1,234"),
+        (answers(0, *["1e999999999"] * 32), "1e999999999"),  # read as text: the number would never be made
         (answers(10, *["12"] * 12), None),  # the key is nearly as frequent
         (answers(0, *map(str, range(32))), None),  # scattered
         (answers(0, "12", "12"), None),  # too few to agree
