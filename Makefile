@@ -17,7 +17,7 @@ demo: setup ## measure a simulated benchmark, show the released tables, fill a s
 	@bash run_experiment.sh demo
 
 test: setup ## run all tests
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 check: setup ## formatting, lint, types, and README against the commands
 	@$(PY) -m ruff format --check
