@@ -61,6 +61,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Check everything, ask what is missing, write what follows from the journal."""
     arguments = parse_arguments()
+    if arguments.out.exists() and not arguments.out.is_dir():
+        raise InputError(f"{arguments.out} is a file; name a folder for --out")
     items = read_items(arguments.items)
     for item in items:
         check_item(item)

@@ -580,6 +580,12 @@ def test_json_is_all_that_json_prints(
 # Mistakes ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_is_no_folder_for_the_output(undisturbed: Path, tmp_path: Path, roll: Any) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file; name a folder for --out"):
+        roll(undisturbed / "pool.jsonl", undisturbed / "panel.toml", tmp_path / "file", 4)
+
+
 def test_another_kind_of_journal_is_not_read(undisturbed: Path, tmp_path: Path, roll: Any) -> None:
     (tmp_path / "rollouts.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"rollouts\.jsonl:1: .*is this a rollout journal"):
