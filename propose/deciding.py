@@ -12,6 +12,7 @@ import numpy as np
 
 from irt.arrays import FloatArray, IntArray
 from propose.candidate import ACCEPTED, REJECTED, VERIFY, Candidate, Decision
+from propose.panel_tables import CANDIDATE_PRIOR_SD
 from propose.targets import Gap
 from verifier.ability_posterior import Abilities
 from verifier.new_item import new_item_difficulty
@@ -47,7 +48,7 @@ def decide(
     strong
         The answers of the strongest verifiers, see ``strong_verifiers``.
     """
-    posterior = new_item_difficulty(correct, trials, guessing, abilities)
+    posterior = new_item_difficulty(correct, trials, guessing, abilities, prior_sd=CANDIDATE_PRIOR_SD)
     landed = [number for number, gap in enumerate(gaps, 1) if gap.low < posterior.b_mean < gap.high]
     gap = gaps[landed[0] - 1] if landed else Gap(candidate.low, candidate.high)
     p_in_gap = posterior.probability_in((gap.low, gap.high))

@@ -3,6 +3,10 @@
 P(k of n | b) = ∫ Binomial(k | n, P(θ, b)) Normal(θ; mean, sd²) dθ for each verifier, as in verifier/new_item.py, which
 makes the posteriors that decide. These tables are for the thousands of posteriors that only predict a decision: the
 nodes are coarser, a quarter of the narrowest posterior's width apart.
+
+Both have the same prior of a candidate's difficulty, and it is wider than that of the benchmark's own items: a candidate
+is made for a gap, wherever that is. With Normal(0, 1) an item that a gap at b = 1 is in need of is placed a third of an
+sd too near to 0, is called an item of the gap when it is none, and the false landings of a run are counted too low.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from irt.arrays import FloatArray, IntArray
 from irt.quadrature import grid_between, grid_for
 from verifier.ability_posterior import Abilities, log_probabilities
 
+CANDIDATE_PRIOR_SD = 2.0
 _SPACING = 0.25
 _ABILITY_REACH = 6.0  # sds of an ability
 
@@ -28,7 +33,7 @@ class PanelTables:
     Attributes
     ----------
     nodes, log_prior
-        (Q,); the prior is Normal(0, 1), as where the decision is made.
+        (Q,); the prior is Normal(0, ``CANDIDATE_PRIOR_SD``²), not normalised.
     log_likelihood
         (M, n + 1, Q): log P(k | b), binomial coefficient included.
     below
@@ -65,16 +70,16 @@ class PanelTables:
 def panel_tables(abilities: Abilities, n_trials: int, guessing: float) -> PanelTables:
     """Return the tables of a panel for items of one guessing probability."""
     answers = n_trials * len(abilities.mean)
-    wide = grid_for(answers)
-    grid = grid_between(wide.nodes[0], wide.nodes[-1], _SPACING / np.sqrt(1 + answers / 4))
+    reach = CANDIDATE_PRIOR_SD * grid_for(CANDIDATE_PRIOR_SD**2 * answers).nodes[-1]
+    nodes = grid_between(-reach, reach, _SPACING / np.sqrt(1 + answers / 4)).nodes
     sd = abilities.sd_on_scale
     inner = grid_between(-_ABILITY_REACH, _ABILITY_REACH, 1 / np.sqrt(1 + n_trials * sd.max() ** 2 / 4))
     k = np.arange(n_trials + 1)
     coefficient = gammaln(n_trials + 1) - gammaln(k + 1) - gammaln(n_trials - k + 1)
-    log_likelihood = np.empty((len(sd), n_trials + 1, len(grid.nodes)))
+    log_likelihood = np.empty((len(sd), n_trials + 1, len(nodes)))
     for verifier in range(len(sd)):
         theta = abilities.mean[verifier] + sd[verifier] * inner.nodes
-        log_right, log_wrong = log_probabilities(theta[:, None] - grid.nodes, guessing)
+        log_right, log_wrong = log_probabilities(theta[:, None] - nodes, guessing)
         weights = inner.log_weights[:, None]
         for count in k:
             log_likelihood[verifier, count] = coefficient[count] + logsumexp(
@@ -83,7 +88,10 @@ def panel_tables(abilities: Abilities, n_trials: int, guessing: float) -> PanelT
     probability = np.exp(log_likelihood)
     below = np.cumsum(probability / probability.sum(axis=1, keepdims=True), axis=1)[:, :-1]
     return PanelTables(
-        grid.nodes, grid.log_weights, log_likelihood, np.ascontiguousarray(below.transpose(0, 2, 1))
+        nodes,
+        -0.5 * (nodes / CANDIDATE_PRIOR_SD) ** 2,
+        log_likelihood,
+        np.ascontiguousarray(below.transpose(0, 2, 1)),
     )
 
 

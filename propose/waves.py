@@ -4,9 +4,8 @@ Before each wave but the first, a candidate is dropped when it will too probably
 verifiers have answered. That probability is simulated: difficulties from what is known so far, the missing counts from
 those, and the rule applied to each completed set of counts.
 
-The difficulties come from another prior than the decision's. A candidate was made for a gap, so before any answer it is
-believed to be near what it was aimed at; the Normal(0, 1) of the decision would call every candidate for a gap far out
-hopeless from the start.
+The difficulties come from another prior than the decision's: a candidate was made for a gap, so before any answer it is
+believed to be near what it was aimed at. The decision knows nothing of that aim: what it says rests on answers.
 """
 
 from __future__ import annotations

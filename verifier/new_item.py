@@ -8,7 +8,8 @@ b ~ Normal(0, 1) before the answers:
 b is on the scale of the calibration table, whose items are the edges of the gaps to be filled. An error in the place of
 the whole scale moves the new item, the verifiers and the edges alike, so sd_m is what is unknown of an ability relative
 to the table (``Abilities.sd_on_scale``). Those errors are nearly independent between verifiers; the shared one is not.
-The prior pulls towards 0: with 12 answers an item far out is placed too near (perf/new_items.py), with 48 hardly.
+The prior pulls towards 0: with s = 1 and 12 answers an item far out is placed too near (perf/new_items.py). Items that
+were made for a place far out are none of the population that it describes, and want a wider one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from irt.arrays import FloatArray
-from irt.quadrature import Grid, grid_between, grid_for
+from irt.quadrature import grid_between, grid_for
 from verifier.ability_posterior import Abilities, log_probabilities
 
 # In sds of an ability: room for answers that contradict it, such as 100 of 100 right where others say 30 to be likely.
@@ -61,15 +62,25 @@ class NewItemDifficulty:
 
 
 def new_item_difficulty(
-    correct: npt.ArrayLike, trials: npt.ArrayLike, guessing: float, abilities: Abilities
+    correct: npt.ArrayLike,
+    trials: npt.ArrayLike,
+    guessing: float,
+    abilities: Abilities,
+    *,
+    prior_sd: float = 1.0,
 ) -> NewItemDifficulty:
     """Return the posterior of one item's difficulty from its (M,) counts; see ``new_item_difficulties``."""
-    found = new_item_difficulties(np.asarray(correct)[None], trials, guessing, abilities)
+    found = new_item_difficulties(np.asarray(correct)[None], trials, guessing, abilities, prior_sd=prior_sd)
     return NewItemDifficulty(float(found.b_mean[0]), float(found.b_sd[0]), found.nodes, found.density[0])
 
 
 def new_item_difficulties(
-    correct: npt.ArrayLike, trials: npt.ArrayLike, guessing: npt.ArrayLike, abilities: Abilities
+    correct: npt.ArrayLike,
+    trials: npt.ArrayLike,
+    guessing: npt.ArrayLike,
+    abilities: Abilities,
+    *,
+    prior_sd: float = 1.0,
 ) -> NewItemDifficulties:
     """Return the posteriors of the difficulties of R items, each independent of the others.
 
@@ -81,6 +92,8 @@ def new_item_difficulties(
         How many answers each is out of: (R, M), (M,) or one number. 0 = not asked, and counts as nothing.
     guessing
         (R,) guessing probabilities, or one for all.
+    prior_sd
+        Of b before the answers, around 0.
 
     Raises
     ------
@@ -89,18 +102,18 @@ def new_item_difficulties(
     """
     correct, trials = _counts(correct, trials)
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), len(correct))
-    grid = _grid(int(trials.sum(axis=1).max(initial=0)))
-    log_density = np.empty((len(correct), len(grid.nodes)))
+    nodes = _nodes(int(trials.sum(axis=1).max(initial=0)), prior_sd)
+    log_density = np.empty((len(correct), len(nodes)))
     for g in np.unique(guessing):
         rows = guessing == g
-        log_density[rows] = grid.log_weights + _log_likelihood(
-            correct[rows], trials[rows], float(g), abilities, grid.nodes
+        log_density[rows] = -0.5 * (nodes / prior_sd) ** 2 + _log_likelihood(
+            correct[rows], trials[rows], float(g), abilities, nodes
         )
     weights = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    mean = weights @ grid.nodes
-    variance = weights @ grid.nodes**2 - mean**2
-    return NewItemDifficulties(mean, np.sqrt(variance), grid.nodes, weights / (grid.nodes[1] - grid.nodes[0]))
+    mean = weights @ nodes
+    variance = weights @ nodes**2 - mean**2
+    return NewItemDifficulties(mean, np.sqrt(variance), nodes, weights / (nodes[1] - nodes[0]))
 
 
 def _counts(
@@ -121,10 +134,13 @@ def _counts(
     return right.astype(int), asked.astype(int)
 
 
-def _grid(max_trials: int) -> Grid:
-    """Return a grid as wide as ``grid_for`` has it, and fine enough for the probability of an interval."""
-    wide = grid_for(max_trials)
-    return grid_between(wide.nodes[0], wide.nodes[-1], _SPACING / np.sqrt(1 + max_trials / 4))
+def _nodes(max_trials: int, prior_sd: float) -> FloatArray:
+    """Return nodes as wide as ``grid_for`` has them, and fine enough for the probability of an interval.
+
+    In units of the prior's sd s an answer tells s² as much as in units of 1.
+    """
+    reach = prior_sd * grid_for(prior_sd**2 * max_trials).nodes[-1]
+    return grid_between(-reach, reach, _SPACING / np.sqrt(1 + max_trials / 4)).nodes
 
 
 def _log_likelihood(

@@ -5,6 +5,7 @@ import pytest
 
 from propose.candidate import ACCEPTED, REJECTED, VERIFY, Candidate, Decision
 from propose.deciding import PanelAnswer, decide, strong_verifiers, suspect_key
+from propose.panel_tables import CANDIDATE_PRIOR_SD
 from propose.targets import Gap
 from tests.propose.simulation import true_abilities
 from verifier.new_item import new_item_difficulty
@@ -36,7 +37,9 @@ def decided(b: float, gaps: list[Gap] = GAPS, strong: list[PanelAnswer] | None =
 
 def test_what_lands_in_its_gap_is_accepted_with_its_posterior() -> None:
     decision = decided(0.7)
-    posterior = new_item_difficulty(counts_at(0.7), np.full(12, 8), 0.0, ABILITIES)
+    posterior = new_item_difficulty(
+        counts_at(0.7), np.full(12, 8), 0.0, ABILITIES, prior_sd=CANDIDATE_PRIOR_SD
+    )
     assert (decision.decision, decision.reason, decision.stage) == (ACCEPTED, "", VERIFY)
     assert decision.figures["b_mean"] == pytest.approx(posterior.b_mean, abs=1e-6)
     assert decision.figures["p_in_gap"] == pytest.approx(posterior.probability_in((0.2, 1.2)), abs=1e-6)
@@ -62,7 +65,9 @@ def test_less_than_half_of_the_probability_is_not_enough() -> None:
 
 
 def test_an_edge_is_not_inside() -> None:
-    at_edge = new_item_difficulty(counts_at(0.7), np.full(12, 8), 0.0, ABILITIES).b_mean
+    at_edge = new_item_difficulty(
+        counts_at(0.7), np.full(12, 8), 0.0, ABILITIES, prior_sd=CANDIDATE_PRIOR_SD
+    ).b_mean
     assert decided(0.7, [Gap(at_edge, 2.0)]).figures["gap"] is None
     assert decided(0.7, [Gap(at_edge - 1e-9, 2.0)]).figures["gap"] == 1
 

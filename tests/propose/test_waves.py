@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propose.panel_tables import draw_counts, panel_tables
+from propose.panel_tables import CANDIDATE_PRIOR_SD, draw_counts, panel_tables
 from propose.targets import Gap, meets_rule
 from propose.waves import order_of_verifiers, predictive_probability
 from tests.propose.simulation import true_abilities
@@ -18,7 +18,7 @@ def test_tables_give_the_posteriors_that_decide(guessing: float) -> None:
     tables = panel_tables(ABILITIES, 4, guessing)
     rng = np.random.default_rng(1)
     counts = rng.integers(0, 5, size=(50, 12))
-    exact = new_item_difficulties(counts, 4, guessing, ABILITIES)
+    exact = new_item_difficulties(counts, 4, guessing, ABILITIES, prior_sd=CANDIDATE_PRIOR_SD)
     density = np.exp(tables.log_posterior(counts))
     density /= density.sum(axis=1, keepdims=True)
     assert density @ tables.nodes == pytest.approx(exact.b_mean, abs=2e-3)

@@ -38,20 +38,21 @@ def counts_of(
         ([2, 0, 1], [4, 0, 3], 0.25, 0.4),
     ],
 )
+@pytest.mark.parametrize("prior_sd", [1.0, 2.0])
 def test_posterior_equals_brute_force(
-    correct: list[int], trials: list[int], guessing: float, sd: float
+    correct: list[int], trials: list[int], guessing: float, sd: float, prior_sd: float
 ) -> None:
     """Sums of binomial probabilities over very fine grids of b and of each ability."""
     abilities = Abilities(np.array([-1.0, 0.3, 1.2]), np.full(3, sd), 0.0)
-    b = np.linspace(-9, 9, 1801)
-    density = norm.pdf(b)
+    b = np.linspace(-14, 14, 2801)
+    density = norm.pdf(b, 0, prior_sd)
     for mean, k, n in zip(abilities.mean, correct, trials, strict=True):
         theta = np.linspace(mean - 14 * sd, mean + 14 * sd, 281)
         p = probability(theta[:, None], b, guessing)
         density *= norm.pdf(theta, mean, sd) @ binom.pmf(k, n, p)
     density /= density.sum()
     mean = density @ b
-    found = new_item_difficulty(correct, trials, guessing, abilities)
+    found = new_item_difficulty(correct, trials, guessing, abilities, prior_sd=prior_sd)
     assert found.b_mean == pytest.approx(mean, abs=1e-4)
     assert found.b_sd == pytest.approx(np.sqrt(density @ (b - mean) ** 2), rel=1e-3)
     below = np.cumsum(density) - density / 2
@@ -60,10 +61,11 @@ def test_posterior_equals_brute_force(
         assert found.probability_in((low, high)) == pytest.approx(expected, abs=5e-4)
 
 
-def test_without_answers_the_prior_is_left() -> None:
-    found = new_item_difficulty([0] * 12, 0, 0.25, panel())
-    assert (found.b_mean, found.b_sd) == (pytest.approx(0, abs=1e-9), pytest.approx(1, rel=1e-4))
-    assert found.probability_in((-1, 1)) == pytest.approx(0.6827, abs=1e-3)
+@pytest.mark.parametrize("prior_sd", [1.0, 2.0])
+def test_without_answers_the_prior_is_left(prior_sd: float) -> None:
+    found = new_item_difficulty([0] * 12, 0, 0.25, panel(), prior_sd=prior_sd)
+    assert (found.b_mean, found.b_sd) == (pytest.approx(0, abs=1e-9), pytest.approx(prior_sd, rel=1e-4))
+    assert found.probability_in((-prior_sd, prior_sd)) == pytest.approx(0.6827, abs=1e-3)
     assert found.probability_in((-np.inf, 0)) == pytest.approx(0.5, abs=1e-9)
 
 
@@ -175,6 +177,23 @@ def test_stated_probabilities_come_true(trials: int, guessing: float) -> None:
             continue  # one answer a verifier is never that sure
         error = np.sqrt((excess**2).sum()) / chosen.sum()
         assert abs(excess.sum()) / chosen.sum() < 3.5 * error
+
+
+def test_a_wide_prior_places_items_far_out_where_they_are() -> None:
+    """Items around b = 1.2, four answers a verifier: Normal(0, 1) places them too near to 0 by a third of an sd."""
+    covered: dict[float, list[FloatArray]] = {1.0: [], 2.0: []}
+    error: dict[float, list[FloatArray]] = {1.0: [], 2.0: []}
+    for number in range(40):
+        rng, abilities = np.random.default_rng([8, number]), panel(sd=0.2, seed=number)
+        theta, b = abilities.mean + abilities.sd * rng.normal(size=12), rng.normal(1.2, 0.4, 100)
+        counts = counts_of(rng, theta, b, 4, 0.0)
+        for prior_sd, held in covered.items():
+            found = new_item_difficulties(counts, 4, 0.0, abilities, prior_sd=prior_sd)
+            held.append(np.abs(found.probability_in((-np.inf, b)) - 0.5) < 0.45)
+            error[prior_sd].append((found.b_mean - b) / found.b_sd)
+    assert np.mean(covered[2.0]) == pytest.approx(0.9, abs=0.02)
+    assert abs(np.mean(error[2.0])) < 0.15
+    assert np.mean(error[1.0]) < -0.3
 
 
 def test_the_whole_chain_finds_the_truth() -> None:
