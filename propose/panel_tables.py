@@ -4,9 +4,9 @@ P(k of n | b) = ∫ Binomial(k | n, P(θ, b)) Normal(θ; mean, sd²) dθ for eac
 makes the posteriors that decide. These tables are for the thousands of posteriors that only predict a decision: the
 nodes are coarser, a quarter of the narrowest posterior's width apart.
 
-Both have the same prior of a candidate's difficulty, and it is wider than that of the benchmark's own items: a candidate
-is made for a gap, wherever that is. With Normal(0, 1) an item that a gap at b = 1 is in need of is placed a third of an
-sd too near to 0, is called an item of the gap when it is none, and the false landings of a run are counted too low.
+Both have the same prior of a candidate's difficulty, wider than that of the benchmark's own items: a candidate is made
+for a gap, wherever that is. With Normal(0, 1) an item that a gap at b = 1 is in need of is placed a third of an sd too
+near to 0, items are taken for inside that are not, and the false landings of a run are counted too low.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def test_stated_probabilities_come_true(trials: int, guessing: float) -> None:
 
 def test_a_wide_prior_places_items_far_out_where_they_are() -> None:
     """Items around b = 1.2, four answers a verifier: Normal(0, 1) places them too near to 0 by a third of an sd."""
-    covered: dict[float, list[FloatArray]] = {1.0: [], 2.0: []}
+    covered: dict[float, list[np.ndarray]] = {1.0: [], 2.0: []}
     error: dict[float, list[FloatArray]] = {1.0: [], 2.0: []}
     for number in range(40):
         rng, abilities = np.random.default_rng([8, number]), panel(sd=0.2, seed=number)
