@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from irt.io import InputError
 from irt.progress import progress
 from verifier.asking import Update, ask_and_grade, check_servers
+from verifier.failures import first_of
 from verifier.graders.grader_pool import GraderPool
 from verifier.journal import Append
 from verifier.panel import Panel, Verifier
@@ -22,9 +23,16 @@ OTHER_FILES = 200  # journal, graders, logs, libraries
 
 
 def ask_panel(
-    panel: Panel, jobs: Sequence[Job], out: Path, append: Append, pool: GraderPool
+    panel: Panel,
+    jobs: Sequence[Job],
+    out: Path,
+    append: Append,
+    pool: GraderPool,
+    answered: Collection[str] = (),
 ) -> dict[str, str]:
     """Ask the jobs and grade the answers; ``append`` writes the rows, logs of servers go to ``out``/logs.
+
+    ``answered`` names the verifiers that have answered before: what one of them refuses, it refuses for that question.
 
     Returns
     -------
@@ -47,17 +55,13 @@ def ask_panel(
         print(f"note: {note}", file=sys.stderr)
     allow_connections(panel.concurrency * len({verifier.base_url or verifier.name for verifier in verifiers}))
     with progress("answers", len(jobs)) as show:
-        asking = _ask_everywhere(panel, jobs, planned, out, append, pool, lambda ended: show(ended, ""))
+        asking = _ask_everywhere(
+            panel, jobs, planned, out, append, pool, answered, lambda ended: show(ended, "")
+        )
         try:
             return asyncio.run(asking)
         except ExceptionGroup as group:
-            raise _first(group) from group
-
-
-def _first(group: ExceptionGroup) -> Exception:
-    """Return the first of the exceptions that ended a run: many tasks may have met the same full disk."""
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, ExceptionGroup) else error
+            raise first_of(group) from group
 
 
 def allow_connections(connections: int) -> None:
@@ -87,6 +91,7 @@ async def _ask_everywhere(
     out: Path,
     append: Append,
     pool: GraderPool,
+    answered: Collection[str],
     update: Update,
 ) -> dict[str, str]:
     answers: dict[str, int] = {}
@@ -96,7 +101,7 @@ async def _ask_everywhere(
             answers[name] = so_far
             update(sum(answers.values()))
 
-        return await ask_and_grade(part, panel, append, pool, count)
+        return await ask_and_grade(part, panel, append, pool, count, answered)
 
     async def serve_and_ask(verifier: Verifier, gpus: Sequence[int]) -> dict[str, str]:
         log = out / "logs" / f"{verifier.name.replace('/', '_')}.log"

@@ -6,10 +6,9 @@ import asyncio
 import hashlib
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -17,13 +16,13 @@ import aiohttp
 from irt.io import InputError
 from verifier.client import (
     Endpoint,
-    ModelStopped,
     RequestFailed,
     complete,
     endpoint_of,
     open_session,
     served_models,
 )
+from verifier.failures import Standing
 from verifier.graders.grader_pool import GraderPool
 from verifier.items import Item
 from verifier.journal import Append
@@ -32,10 +31,6 @@ from verifier.prompts import messages
 from verifier.reply import NotACompletion, final_text, read_reply
 from verifier.trials import Job, answer_row, error_row, verdict_row
 
-# A refusal with these statuses may be about one question (too long, filtered), once others were answered.
-OF_ONE_REQUEST = (400, 413, 422)
-# A server on which nothing works any more is left alone after this many requests given up one after the other.
-FAILURES_IN_A_ROW = 20
 # Answers that wait for a grader. When they are so many, the servers wait too, and memory stays flat.
 WAITING_ANSWERS = 1000
 
@@ -46,13 +41,10 @@ Update = Callable[[int], None]
 
 @dataclass
 class Tally:
-    """What has happened so far: requests that ended, who answered, who failed (in a row, and why), who was stopped."""
+    """What has happened so far: how it went with each verifier, by name, and how many requests have ended."""
 
+    standings: dict[str, Standing]
     ended: int = 0
-    answered: set[str] = field(default_factory=set)
-    failures: dict[str, int] = field(default_factory=dict)
-    stopped: dict[str, str] = field(default_factory=dict)
-    reasons: dict[str, Counter[str]] = field(default_factory=dict)
     trouble_told: float = -SECONDS_BETWEEN_NOTES
 
 
@@ -147,19 +139,26 @@ def check_served(verifier: Verifier, models: dict[str, int | None], base_url: st
 
 
 async def ask_and_grade(
-    jobs: Iterable[Job], panel: Panel, append: Append, pool: GraderPool, update: Update
+    jobs: Iterable[Job],
+    panel: Panel,
+    append: Append,
+    pool: GraderPool,
+    update: Update,
+    answered: Collection[str] = (),
 ) -> dict[str, str]:
     """Ask every job of verifiers that have a base_url, and grade the answers.
 
     ``append`` writes a row to the journal; ``update`` is called with the number of requests that have
-    ended so far.
+    ended so far; ``answered`` names the verifiers that have answered before.
 
     Returns
     -------
     Why each verifier that was stopped was stopped, by name.
     """
     by_endpoint: dict[Endpoint, list[Job]] = {}
+    standings: dict[str, Standing] = {}
     for job in jobs:
+        standings.setdefault(job.verifier.name, Standing(heard=job.verifier.name in answered))
         assert job.verifier.base_url is not None
         by_endpoint.setdefault(endpoint_of(job.verifier.base_url, job.verifier.api_key_variable), []).append(
             job
@@ -171,7 +170,7 @@ async def ask_and_grade(
             concurrency=panel.concurrency,
             append=append,
             update=update,
-            tally=Tally(),
+            tally=Tally(standings),
             to_grade=asyncio.Queue(WAITING_ANSWERS),
         )
         with ThreadPoolExecutor(pool.workers) as threads:
@@ -185,14 +184,15 @@ async def ask_and_grade(
                 await asking.to_grade.join()
                 for grader in graders:
                     grader.cancel()
-        _tell_failures(asking.tally)
-        return asking.tally.stopped
+    stopped = {name: reason for name, standing in standings.items() if (reason := standing.end())}
+    _tell_failures(standings)
+    return stopped
 
 
 async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> None:
     for job in remaining:
-        name = job.verifier.name
-        if name in asking.tally.stopped:
+        standing = asking.tally.standings[job.verifier.name]
+        if standing.stopped:
             continue
         seed = seed_of(job)
         body = request_body(job.verifier, job.item, seed)
@@ -204,13 +204,12 @@ async def _ask(asking: Asking, endpoint: Endpoint, remaining: Iterator[Job]) -> 
         except (RequestFailed, NotACompletion) as error:
             failure = error if isinstance(error, RequestFailed) else RequestFailed(str(error), 1)
             asking.append(error_row(job, seed, str(failure), failure.attempts))
-            _note_failure(asking.tally, name, failure)
+            standing.note_failure(job.item.id, failure)
             _note_end(asking)
             continue
         row = answer_row(job, seed, reply, attempts=answered.attempts, seconds=answered.seconds)
         asking.append(row)
-        asking.tally.failures[name] = 0
-        asking.tally.answered.add(name)
+        standing.note_answer()
         _note_end(asking)
         if reply.outcome == "ok":
             await asking.to_grade.put((job, reply.text))
@@ -221,23 +220,15 @@ def _note_end(asking: Asking) -> None:
     asking.update(asking.tally.ended)
 
 
-def _note_failure(tally: Tally, name: str, failure: RequestFailed) -> None:
-    failures = tally.failures[name] = tally.failures.get(name, 0) + 1
-    tally.reasons.setdefault(name, Counter())[str(failure)] += 1
-    if isinstance(failure, ModelStopped) and not (
-        failure.status in OF_ONE_REQUEST and name in tally.answered
-    ):
-        tally.stopped.setdefault(name, str(failure))
-    elif failures >= FAILURES_IN_A_ROW:
-        tally.stopped.setdefault(name, f"{failures} requests in a row came to nothing, the last: {failure}")
-
-
-def _tell_failures(tally: Tally) -> None:
+def _tell_failures(standings: Mapping[str, Standing]) -> None:
     """Say why requests came to nothing, where their verifier was not stopped for it."""
-    for name, reasons in tally.reasons.items():
-        if name not in tally.stopped:
-            [(reason, _)] = reasons.most_common(1)
-            print(f"{name}: {reasons.total()} requests came to nothing, mostly: {reason}", file=sys.stderr)
+    for name, standing in standings.items():
+        if standing.reasons and not standing.stopped:
+            [(reason, _)] = standing.reasons.most_common(1)
+            print(
+                f"{name}: {standing.reasons.total()} requests came to nothing, mostly: {reason}",
+                file=sys.stderr,
+            )
 
 
 def _tell_trouble(tally: Tally, endpoint: Endpoint, reason: str) -> None:
