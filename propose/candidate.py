@@ -106,8 +106,37 @@ class RewriterJob:
     item: Item | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class RewriterReply:
+    """What the rewriter wrote to one question, as served.
+
+    Attributes
+    ----------
+    reply
+        Its text; empty with an ``error``.
+    prompt_tokens, completion_tokens
+        As the server counts; None where it does not.
+    seconds, attempts
+        What the last attempt took, and how many there were.
+    error
+        Why the request came to nothing; None for a reply.
+    """
+
+    reply: str
+    seed: int
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+    served_model: str | None = None
+    error: str | None = None
+    time: str = ""
+
+
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(RewriterReply):
     """What was asked for, and what the rewriter wrote.
 
     Attributes
@@ -118,8 +147,6 @@ class Candidate:
         The edges of that gap, in b.
     target_b, target_pass_rate
         What it is aimed at.
-    reply
-        The rewriter's text as served; empty with an ``error``.
     """
 
     id: str
@@ -131,21 +158,10 @@ class Candidate:
     target_pass_rate: float
     parent: str
     prompt: str
-    seed: int
-    reply: str
-    reasoning: str | None = None
-    finish_reason: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    seconds: float = 0.0
-    attempts: int = 1
-    served_model: str | None = None
-    error: str | None = None
-    time: str = ""
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(RewriterReply):
     """One independent solution by the rewriter, and the grader's verdict on it against the candidate's key.
 
     ``outcome`` is one of verifier.trials' outcomes; ``correct`` None where the reply could not be judged; ``answer``
@@ -154,20 +170,9 @@ class Solution:
 
     id: str
     number: int
-    reply: str
     outcome: str
     correct: bool | None
     answer: str | None
-    seed: int
-    reasoning: str | None = None
-    finish_reason: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    seconds: float = 0.0
-    attempts: int = 1
-    served_model: str | None = None
-    error: str | None = None
-    time: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,11 @@ class Decision:
     reason: str = ""
     detail: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def last_decision(stages: Mapping[str, Decision]) -> Decision:
+    """Return what a candidate has come to: of its decisions by stage, at least one, that of the last stage."""
+    return next(stages[stage] for stage in (VERIFY, DROP, SCREEN) if stage in stages)
 
 
 def candidate_id(round_: int, gap: int, parent: int, child: int) -> str:

@@ -19,6 +19,7 @@ from propose.candidate import (
     Miss,
     RewriterJob,
     candidate_id,
+    last_decision,
     seed_of,
 )
 from propose.panel_tables import PanelTables
@@ -63,7 +64,7 @@ def plan_round(
     """
     # By id: replies come in any order.
     earlier = {name: candidates[name] for name in sorted(candidates) if candidates[name].round < number}
-    final = {name: _last(decisions[name]) for name in earlier if decisions.get(name)}
+    final = {name: last_decision(decisions[name]) for name in earlier if decisions.get(name)}
     accepted = [name for name, decision in final.items() if decision.decision == ACCEPTED]
     pool = list(calibrated.items) + [items[name] for name in accepted]
     b = np.concatenate([calibrated.b_mean, [final[name].figures["b_mean"] for name in accepted]])
@@ -126,10 +127,6 @@ def _job(
         "prompt": prompt,
     }
     return RewriterJob(name, 0, ({"role": "user", "content": prompt},), seed, head)
-
-
-def _last(stages: Mapping[str, Decision]) -> Decision:
-    return next(stages[stage] for stage in (VERIFY, DROP, "screen") if stage in stages)
 
 
 def _pass_rate(calibrated: Calibrated, b: FloatArray, place: int, item: Item) -> float:

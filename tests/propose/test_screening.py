@@ -29,7 +29,8 @@ WRITING = Item(
 def solution(given: str | None, key: str = "2", outcome: str = "ok") -> Solution:
     """One that gives this answer; None: none."""
     correct = given == key if outcome in ("ok", "no_answer", "truncated") else None
-    return Solution("c", 1, "...", outcome if given or outcome != "ok" else "no_answer", correct, given, 1)
+    outcome = outcome if given or outcome != "ok" else "no_answer"
+    return Solution("c", 1, outcome, correct, given, reply="...", seed=1)
 
 
 def verdict(*given: str | None) -> str | None:
@@ -77,7 +78,8 @@ def test_what_could_not_be_judged_has_no_vote() -> None:
 
 def test_instructions_pass_if_one_reply_follows_all() -> None:
     def reply(correct: bool | None) -> Solution:
-        return Solution("c", 1, "...", "ok" if correct is not None else "grader_error", correct, None, 1)
+        outcome = "ok" if correct is not None else "grader_error"
+        return Solution("c", 1, outcome, correct, None, reply="...", seed=1)
 
     assert screen_solutions(WRITING, [reply(False), reply(True), reply(None)]) is None
     refused = screen_solutions(WRITING, [reply(False), reply(False), reply(None)])
@@ -129,7 +131,9 @@ def passes(item: Item, key: Item) -> bool:
     solutions = []
     for number in range(SOLUTIONS):
         judged = grade(key, answer(REWRITER, prompt, f"{item.id} {number}").text)
-        solutions.append(Solution("c", number, "", judged.outcome, judged.correct, judged.answer, 1))
+        solutions.append(
+            Solution("c", number, judged.outcome, judged.correct, judged.answer, reply="", seed=1)
+        )
     return screen_solutions(key, solutions) is None
 
 
