@@ -23,8 +23,10 @@ from irt.io import InputError
 from irt.progress import progress
 from propose.candidate import RewriterJob
 from propose.rewriter import Rewriter
-from verifier.asking import FAILURES_IN_A_ROW, check_servers, request_body
-from verifier.client import Endpoint, ModelStopped, RequestFailed, complete, endpoint_of, open_session
+from verifier.ask_panel import allow_connections
+from verifier.asking import check_servers, request_body
+from verifier.client import Endpoint, RequestFailed, complete, endpoint_of, open_session
+from verifier.failures import Standing, first_of
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.verdict import Verdict
 from verifier.items import Item
@@ -33,8 +35,6 @@ from verifier.panel import Verifier
 from verifier.reply import NotACompletion, Reply, final_text, read_reply
 from verifier.serving import ServerFailed, free_gpus, ready_seconds, served, vllm_command, waves
 
-# A refusal with these statuses may be about one question: too long for the context, or filtered.
-OF_ONE_REQUEST = ("status 400", "status 413", "status 422")
 _ANY_ITEM = Item("", "-", None, "instructions")
 
 
@@ -49,12 +49,17 @@ class RewriterPort:
         Grades the solutions.
     logs
         The folder for the log of a server that is started here.
+    answered
+        Whether the rewriter has answered before: then what it refuses, it refuses for that question alone.
     """
 
-    def __init__(self, rewriter: Rewriter, pool: GraderPool, logs: Path = Path("logs")) -> None:
+    def __init__(
+        self, rewriter: Rewriter, pool: GraderPool, logs: Path = Path("logs"), *, answered: bool = False
+    ) -> None:
         self._rewriter = rewriter
         self._pool = pool
         self._logs = logs
+        self._answered = answered
         self._runner: asyncio.Runner | None = None
         self._serving: contextlib.AbstractAsyncContextManager[Verifier] | None = None
         self._ready: Verifier | None = None
@@ -69,24 +74,37 @@ class RewriterPort:
         """Stop the server, if one was started here."""
         self.release()
 
-    def __call__(self, jobs: Sequence[RewriterJob], append: Append) -> None:
+    def __call__(self, jobs: Sequence[RewriterJob], append: Append) -> str | None:
         """Ask every job and append its row: its head, and the fields of a reply as in propose.candidate.
 
-        A request that came to nothing is a row with its ``error``. When nothing works any more, the rest is not asked
-        and has no row.
+        A request that came to nothing is a row with its ``error``.
+
+        Returns
+        -------
+        Why the rewriter was stopped, and the rest not asked: the rows with an error then say nothing about their jobs.
+        None if every job was asked.
 
         Raises
         ------
         InputError
-            Before the first question: if the rewriter is not served where it should be, or cannot be served here.
+            Before the first question: if the rewriter is not served where it should be, or cannot be served here. If
+            ``append`` cannot write.
         """
         if not jobs:
-            return
+            return None
         runner = self._runner = self._runner or asyncio.Runner()
         model = self._ready or self._start(runner)
+        standing = Standing(heard=self._answered)
         with progress("rewriter", len(jobs)) as show:
-            asking = _Asking(self._rewriter, model, self._pool, append, lambda ended: show(ended, ""))
-            runner.run(asking.all(jobs))
+            asking = _Asking(
+                self._rewriter, model, self._pool, append, lambda ended: show(ended, ""), standing
+            )
+            try:
+                runner.run(asking.all(jobs))
+            except ExceptionGroup as group:
+                raise first_of(group) from group
+        self._answered = standing.heard
+        return standing.end()
 
     def release(self) -> None:
         """Stop the server, if one was started here, and wait until its GPUs are free."""
@@ -102,6 +120,7 @@ class RewriterPort:
 
     def _start(self, runner: asyncio.Runner) -> Verifier:
         model = self._rewriter.model
+        allow_connections(self._rewriter.concurrency)
         if model.base_url is not None:
             for note in runner.run(check_servers([model])):
                 print(f"note: {note}", file=sys.stderr)
@@ -137,10 +156,8 @@ class _Asking:
     pool: GraderPool
     append: Append
     update: Callable[[int], None]
+    standing: Standing
     ended: int = 0
-    answered: int = 0
-    failures_in_a_row: int = 0
-    stopped: bool = False
     threads: ThreadPoolExecutor = field(init=False)
 
     async def all(self, jobs: Sequence[RewriterJob]) -> None:
@@ -161,7 +178,7 @@ class _Asking:
         self, session: aiohttp.ClientSession, endpoint: Endpoint, remaining: Iterator[RewriterJob]
     ) -> None:
         for job in remaining:
-            if self.stopped:
+            if self.standing.stopped:
                 return
             body = request_body(self.model, _ANY_ITEM, job.seed) | {"messages": _messages(self.model, job)}
             try:
@@ -170,10 +187,11 @@ class _Asking:
                 )
                 reply = read_reply(answered.payload)
             except (RequestFailed, NotACompletion) as error:
-                self._note_failure(job, error)
+                failure = error if isinstance(error, RequestFailed) else RequestFailed(str(error), 1)
+                self.standing.note_failure(job.id, failure)
+                self._end(_error_row(job, failure))
                 continue
-            self.answered += 1
-            self.failures_in_a_row = 0
+            self.standing.note_answer()
             row = _row(job, reply, attempts=answered.attempts, seconds=answered.seconds)
             if job.item is not None:
                 row |= await self._judged(job.item, reply)
@@ -187,20 +205,6 @@ class _Asking:
             self.threads, self.pool.grade, item, final_text(reply.text)
         )
         return {"outcome": verdict.outcome, "correct": verdict.correct, "answer": verdict.answer}
-
-    def _note_failure(self, job: RewriterJob, error: RequestFailed | NotACompletion) -> None:
-        self.failures_in_a_row += 1
-        of_one_request = str(error).startswith(OF_ONE_REQUEST) and self.answered
-        if isinstance(error, ModelStopped) and not of_one_request:
-            self.stopped = True
-        if self.failures_in_a_row >= FAILURES_IN_A_ROW:
-            self.stopped = True
-        empty = Reply("error", "", None, None, None, None, None)
-        attempts = error.attempts if isinstance(error, RequestFailed) else 1
-        row = _row(job, empty, attempts=attempts, seconds=0.0) | {"error": str(error)}
-        if job.item is not None:
-            row |= {"outcome": "error", "correct": None, "answer": None}
-        self._end(row)
 
     def _end(self, row: dict[str, Any]) -> None:
         self.append(row)
@@ -228,3 +232,9 @@ def _row(job: RewriterJob, reply: Reply, *, attempts: int, seconds: float) -> di
         "error": None,
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _error_row(job: RewriterJob, failure: RequestFailed) -> dict[str, Any]:
+    empty = Reply("error", "", None, None, None, None, None)
+    row = _row(job, empty, attempts=failure.attempts, seconds=0.0) | {"error": str(failure)}
+    return row if job.item is None else row | {"outcome": "error", "correct": None, "answer": None}

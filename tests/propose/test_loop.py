@@ -190,9 +190,10 @@ def test_the_cap_of_tokens_is_never_passed() -> None:
 
 
 def test_a_dead_rewriter_ends_the_run_and_a_single_failure_only_its_candidate() -> None:
-    def dead(jobs: Sequence[RewriterJob], append: Append) -> None:
-        for job in jobs:
+    def dead(jobs: Sequence[RewriterJob], append: Append) -> str:
+        for job in jobs[:2]:
             append(rewriter_row(job, "") | {"error": "connection refused"})
+        return "connection refused"
 
     settings = Settings("sim", "one", gaps=1, max_rounds=1, parents=2, children=2)
     state, ending, _ = run_in_process(settings, ask_rewriter=dead)
