@@ -25,13 +25,32 @@ sys.path.insert(0, str(ROOT))
 
 from irt.command import CommandParser, packages_of, run
 from irt.io import InputError, atomic_writer
-from verifier.items import write_items
+from verifier.items import read_items, write_items
 
 ITEMS, TRIALS, SEED = 30, 8, 4
 PLANTED_GAP = (-0.6, 1.4)  # true difficulties
 HARDEST = 2.4  # and the easiest is as easy
 FAMILIES = ("chain", "power", "divisible", "sequence", "system", "draws")
 BENCHMARK, RUN = "simulated", "demo"
+# A rewriter whose items are too hard by 0.3 on average, and that makes each mistake that the screen is there for.
+HABITS = (
+    "--rewriter-bias",
+    "0.3",
+    "--wrong-key-rate",
+    "0.1",
+    "--broken-format-rate",
+    "0.1",
+    "--duplicate-rate",
+    "0.1",
+)
+# So few candidates that a gap takes several rounds: with the defaults, the first round would fill them all.
+SETTINGS = ("--gaps", "1", "--parents", "2", "--children", "3")
+OURS = {
+    ".": {"data", "results", "panel.toml", "rewriter.toml"},
+    "data": {"pool", "matrix", "calibration", "rollouts"},
+    "data/pool": {f"{BENCHMARK}.jsonl"},
+    "results": {BENCHMARK},
+}
 
 
 def main() -> int:
@@ -45,7 +64,7 @@ def main() -> int:
     )
     folder = parser.parse_args().output_dir
     with packages_of("requirements_verifier.txt"):
-        from verifier.simulated.families import make_items, true_difficulty
+        from verifier.simulated.families import true_difficulty
     data, results = folder / "data", folder / "results"
     check_ours(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -53,10 +72,8 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
     heading("1. A simulated benchmark with a gap in it, and a simulated panel: no model is asked here")
-    pool = data / "pool" / f"{BENCHMARK}.jsonl"
-    items = make_items(ITEMS, seed=SEED, families=FAMILIES, difficulties=planted(ITEMS))
-    write_items(pool, items)
-    easiest, *_, hardest = sorted(true_difficulty(item.question) for item in items)
+    pool = write_pool(data)
+    easiest, *_, hardest = sorted(true_difficulty(item.question) for item in read_items(pool))
     print(
         f"{ITEMS} items of true difficulty {easiest:.2f} to {hardest:.2f}, none between {PLANTED_GAP[0]} and "
         f"{PLANTED_GAP[1]}, in {pool}"
@@ -72,7 +89,7 @@ def main() -> int:
         command(ROOT / "scripts" / "diagnose_benchmark.py", difficulty, "--gaps", 3)
 
         heading("4. Init: is everything there?")
-        module("propose.init", BENCHMARK, RUN, "--panel", panel, "--rewriter", rewriter)
+        module("propose.init", BENCHMARK, RUN, "--panel", panel, "--rewriter", rewriter, *SETTINGS)
 
         heading("5. Run: rewrite, screen, verify, decide")
         module("propose.run", BENCHMARK, RUN)
@@ -85,6 +102,15 @@ def main() -> int:
         f"\nAll of this was simulated. The files are in {folder}; the report is report.html in the run's folder."
     )
     return 0
+
+
+def write_pool(data: Path) -> Path:
+    """Write the items of the benchmark and return their file."""
+    from verifier.simulated.families import make_items
+
+    pool = data / "pool" / f"{BENCHMARK}.jsonl"
+    write_items(pool, make_items(ITEMS, seed=SEED, families=FAMILIES, difficulties=planted(ITEMS)))
+    return pool
 
 
 def planted(count: int) -> list[float]:
@@ -103,18 +129,19 @@ def check_ours(folder: Path) -> None:
     Raises
     ------
     InputError
-        If the folder has other files.
+        If the folder, or the data or results in it, have other files.
     """
-    if folder.is_dir() and set(os.listdir(folder)) - {"data", "results", "panel.toml", "rewriter.toml"}:
-        raise InputError(
-            f"{folder}: has files that are not this demo's, and would be emptied; name a new folder"
-        )
+    for place, names in OURS.items():
+        if (folder / place).is_dir() and (others := set(os.listdir(folder / place)) - names):
+            raise InputError(
+                f"{folder / place / min(others)}: is not this demo's, and {folder} would be emptied; name a new folder"
+            )
 
 
 @contextlib.contextmanager
 def simulated_panel() -> Iterator[int]:
     """Serve the simulated panel on a free port until the block ends."""
-    words = [sys.executable, "-m", "verifier.simulated", "--port", "0", "--rewriter-bias", "0.3"]
+    words = [sys.executable, "-m", "verifier.simulated", "--port", "0", *HABITS]
     print("$ " + shlex.join(["python", *words[1:]]) + " &", flush=True)
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
