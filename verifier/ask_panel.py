@@ -79,7 +79,7 @@ def allow_connections(connections: int) -> None:
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise InputError(
             f"{connections} connections at a time need {wanted} open files, and the system allows {hard}; "
-            "raise `ulimit -n`, or lower concurrency in the panel"
+            "raise `ulimit -n`, or lower concurrency"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

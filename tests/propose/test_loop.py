@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from propose.candidate import ACCEPTED, PASSED, REASONS, REJECTED, Decision, RewriterJob, decision_from_row
+from propose.candidate import (
+    ACCEPTED,
+    PASSED,
+    REASONS,
+    REJECTED,
+    Decision,
+    RewriterJob,
+    decision_from_row,
+    last_decision,
+)
 from propose.candidate_items import candidate_items
 from propose.run_folder import RunState, add_candidate_row, add_decision, add_rollout_row
 from propose.settings import Settings
@@ -41,7 +51,7 @@ def messy() -> Messy:
 
 
 def last(state: RunState) -> dict[str, Decision]:
-    return {name: list(stages.values())[-1] for name, stages in state.decisions.items()}
+    return {name: last_decision(stages) for name, stages in state.decisions.items()}
 
 
 def replayed(log: Log) -> RunState:
@@ -187,6 +197,31 @@ def test_the_cap_of_tokens_is_never_passed() -> None:
     assert ending.reason == "max_tokens"
     assert state.spent.tokens <= 6000
     assert state.candidates
+
+
+def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers() -> None:
+    calls: list[tuple[str, int]] = []
+
+    def counting(jobs: Sequence[Job], append: Append) -> dict[str, str]:
+        calls.append((jobs[0].verifier.name, len(jobs)))
+        return panel(jobs, append)
+
+    free = Settings("sim", "one", gaps=1, max_rounds=1, parents=4, children=4, drop_below=0.0)
+    whole, _, rows = run_in_process(free)
+    written = sum(row["completion_tokens"] for row in rows["candidates"])
+    cap = written + int(17.5 * 4096)
+    state, ending, _ = run_in_process(replace(free, max_tokens=cap), ask_panel=counting)
+    assert ending.reason == "max_tokens"
+    assert "16 at least" in ending.detail
+    assert cap - 17 * 4096 < state.spent.tokens <= cap
+    parts = [
+        [size for name, size in calls if name == one] for one in dict.fromkeys(name for name, _ in calls)
+    ]
+    assert len(parts) > 1
+    assert all(min(sizes[:-1], default=16) >= 16 and len(sizes) <= 4 for sizes in parts)
+    state, _, _ = run_in_process(free, state=state)
+    assert state.decisions == whole.decisions
+    assert state.spent.rollouts == whole.spent.rollouts
 
 
 def test_a_dead_rewriter_ends_the_run_and_a_single_failure_only_its_candidate() -> None:

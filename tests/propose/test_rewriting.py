@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,9 +23,10 @@ from propose.rewriter import DEFAULT, Rewriter, read_rewriter
 from propose.rewriting import RewriterPort
 from propose.screening import screen_solutions
 from tests.verifier.simulated.panel_process import log_rows, simulated_panel
-from verifier import serving
+from verifier import client, serving
 from verifier.graders.grader_pool import GraderPool
 from verifier.items import Item
+from verifier.journal import open_journal
 from verifier.prompts import messages
 from verifier.simulated.families import make_items, problem_of
 
@@ -135,8 +138,13 @@ def test_a_reply_that_was_cut_off_or_is_empty_has_no_verdict_and_no_error(pool: 
 
 def test_requests_that_hang_end_at_their_deadline_and_then_no_more_are_sent(pool: GraderPool) -> None:
     jobs = [*writing_jobs(40), *solution_jobs(PARENTS, 2)]
-    with simulated_panel("--hang-rate", 1) as server:
-        rows = ask(rewriter(server.url, deadline=1, concurrency=25), pool, jobs)
+    rows: list[dict[str, Any]] = []
+    with (
+        simulated_panel("--hang-rate", 1) as server,
+        RewriterPort(rewriter(server.url, deadline=1, concurrency=25), pool) as port,
+    ):
+        stopped = port(jobs, rows.append)
+    assert stopped == "20 requests in a row came to nothing, the last: no answer within 1 s"
     assert 20 <= len(rows) <= 45 and all("no answer within 1 s" in row["error"] for row in rows)
     assert all(row["reply"] == "" and row["attempts"] == 1 for row in rows)
 
@@ -159,6 +167,60 @@ def test_a_rewriter_that_is_not_there_is_told_before_the_first_question(pool: Gr
     with pytest.raises(InputError, match="nothing answers there"):
         ask(gone, pool, writing_jobs(2))
     assert ask(gone, pool, []) == []  # nothing to ask, nobody needed
+
+
+def test_a_refusal_before_the_first_answer_stops_only_a_rewriter_that_answers_nothing(
+    pool: GraderPool,
+) -> None:
+    jobs = writing_jobs(3)
+    long = ({"role": "user", "content": "too long " * 20_000},)
+    jobs[0] = replace(jobs[0], messages=long)
+    rows: list[dict[str, Any]] = []
+    with simulated_panel() as server:
+        with RewriterPort(rewriter(server.url, concurrency=1), pool) as port:
+            assert "maximum context length" in (port(jobs[:1], rows.append) or "")
+            assert port(jobs, rows.append) is None
+            assert port(jobs[:1], rows.append) is None  # it has been heard
+        with RewriterPort(rewriter(server.url), pool, answered=True) as port:
+            assert port(jobs[:1], rows.append) is None
+    assert [row["id"] for row in rows if not row["error"]] == ["c1", "c2"]
+
+
+def test_server_errors_on_several_items_are_an_outage_and_on_one_are_not(
+    pool: GraderPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(client, "LONGEST_PAUSE_SECONDS", 0.02)
+    with (
+        simulated_panel("--rate-500", 1) as server,
+        RewriterPort(rewriter(server.url), pool, answered=True) as port,
+    ):
+        assert port(solution_jobs(PARENTS[:1], 4), lambda row: None) is None
+        stopped = port(solution_jobs(PARENTS[:2], 2), lambda row: None)
+    assert stopped is not None and stopped.startswith("none of 4 requests was answered, mostly: status 500")
+
+
+def test_a_full_disk_is_one_error_that_names_the_journal(pool: GraderPool) -> None:
+    with (
+        simulated_panel() as server,
+        pytest.raises(InputError, match=r"^/dev/full: cannot be written \(No space left"),
+        open_journal("/dev/full") as append,
+        RewriterPort(rewriter(server.url), pool) as port,
+    ):
+        port([*writing_jobs(20), *solution_jobs(PARENTS, 4)], append)
+
+
+def test_too_many_connections_for_the_system_are_named_before_the_first_question() -> None:
+    program = (
+        "from propose.rewriter import *; from propose.rewriting import RewriterPort; from dataclasses import replace\n"
+        "who = replace(read_rewriter(), concurrency=64)\n"
+        "RewriterPort(who, None)([None], print)"
+    )
+    limited = ["sh", "-c", f"ulimit -n 100; exec {shlex.join([sys.executable, '-c', program])}"]
+    ended = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    assert (
+        "InputError: 64 connections at a time need 264 open files, and the system allows 100" in ended.stderr
+    )
 
 
 def test_the_system_prompt_is_sent(pool: GraderPool) -> None:
