@@ -41,7 +41,11 @@ class _Table:
 
 
 def read_response_matrix(
-    path: PathLike, *, n_trials: int | None = None, trials_path: PathLike | None = None
+    path: PathLike,
+    *,
+    n_trials: int | None = None,
+    trials_path: PathLike | None = None,
+    fewest_items: int = 2,
 ) -> ResponseMatrix:
     """Read a response matrix and the number of trials of each cell.
 
@@ -55,13 +59,15 @@ def read_response_matrix(
     trials_path
         A table with the same models and items in the same order; cells are numbers of trials, blank or 0 =
         never asked.
+    fewest_items
+        A matrix with fewer is refused.
 
     Raises
     ------
     InputError
         With file, line, model, item, found and expected, for the first few offenders.
     """
-    table = _read_table(path)
+    table = _read_table(path, fewest_items)
     if trials_path is None:
         if n_trials is None or n_trials < 1:
             raise InputError(f"the number of trials must be at least 1, got {n_trials}")
@@ -139,7 +145,7 @@ def _guessing_value(text: str, where: str) -> float:
     return value
 
 
-def _read_table(path: PathLike) -> _Table:
+def _read_table(path: PathLike, fewest_items: int) -> _Table:
     """Read a models × items CSV of whole numbers and blanks; check ids, widths and cells."""
     models: list[str] = []
     cells: list[list[int | None]] = []
@@ -175,16 +181,16 @@ def _read_table(path: PathLike) -> _Table:
             _first_few(offenders) + "; expected a whole number from 0 to 999999, or a blank where never asked"
         )
     _check_ids(path, models, "model")
-    for found, name in ((models, "model"), (items, "item")):
-        if len(found) < 2:
+    for found, name, fewest in ((models, "model", 2), (items, "item", fewest_items)):
+        if len(found) < fewest:
             raise InputError(
-                f"{path}: number of {name}s: {len(found)}; a fit needs at least 2 models and 2 items"
+                f"{path}: number of {name}s: {len(found)}; a fit needs at least 2 models and {fewest_items} items"
             )
     return _Table(tuple(models), tuple(items), cells, lines)
 
 
 def _read_trials(path: PathLike, table: _Table, matrix_path: PathLike) -> list[list[int]]:
-    trials = _read_table(path)
+    trials = _read_table(path, len(table.items))
     for name, found, expected in (
         ("models", trials.models, table.models),
         ("items", trials.items, table.items),

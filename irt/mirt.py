@@ -1,0 +1,274 @@
+"""Multidimensional item response theory: the abilities that a set of benchmarks mixes, and what each item measures.
+
+logit P(model i answers item j correctly) = a_j·θ_i + d_j, with θ_i ~ Normal(0, I) and for each benchmark a learned
+Gaussian prior of its items' (a, d). See irt/mirt_updates.py for the updates, irt/rotation.py for what fixes the axes:
+the likelihood does not.
+
+M models, N items, D dimensions, p = D + 1, B benchmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from irt.arrays import FloatArray, IntArray
+from irt.mirt_start import first_posterior
+from irt.mirt_updates import (
+    Answers,
+    Gaussian,
+    answers_of,
+    divergences,
+    logit_square,
+    restandardise,
+    update_abilities,
+    update_items,
+    update_prior,
+    weak_covariance,
+    with_one,
+)
+
+# Gauss–Hermite nodes of the integral of σ(z) over a Gaussian z: the error is below 1e-5 up to a variance of 4.
+QUADRATURE_NODES = 15
+
+# With one side frozen every posterior is found on its own; they are there when none moves by more than this.
+SCORING_ITERATIONS = 500
+SCORING_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class MirtSettings:
+    """How to fit: number of dimensions, starts, iterations of each, and when one has converged.
+
+    A start has converged when an iteration adds less than ``tolerance`` nats an answer to the evidence bound.
+    """
+
+    dims: int = 2
+    starts: int = 3
+    max_iterations: int = 1000
+    tolerance: float = 1e-6
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What the starts came to, the best first: how far the answer depends on where the fit began.
+
+    Attributes
+    ----------
+    elbo
+        (S,) the evidence bound that each reached, in nats.
+    converged
+        (S,) whether each met the tolerance.
+    iterations
+        (S,) how many iterations each took.
+    difference
+        (S,) root mean square difference of its predicted probabilities from those of the best start, over the answered
+        cells; 0 for the best itself. Unlike loadings, predictions do not depend on the rotation.
+    """
+
+    elbo: FloatArray
+    converged: list[bool]
+    iterations: list[int]
+    difference: FloatArray
+
+
+@dataclass(frozen=True)
+class MirtFit:
+    """The approximate posterior q(θ) q(a, d) of the best start.
+
+    Attributes
+    ----------
+    abilities
+        Mean (M, D) and covariance (M, D, D) of θ.
+    items
+        Mean (N, p) and covariance (N, p, p) of (a_1 … a_D, d).
+    prior
+        Mean (B, p) and covariance (B, p, p) of the items of each benchmark.
+    ability_covariance
+        (D, D) prior covariance of θ: the identity, unless the dimensions have been made oblique by irt/rotation.py.
+    elbo
+        (iterations,) evidence bound before each iteration's update of θ, in nats, up to a constant.
+    starts
+        All starts, the one kept among them.
+    """
+
+    abilities: Gaussian
+    items: Gaussian
+    prior: Gaussian
+    ability_covariance: FloatArray
+    elbo: FloatArray
+    starts: Starts
+
+    @property
+    def theta(self) -> FloatArray:
+        """Posterior mean abilities, (M, D)."""
+        return self.abilities.mean
+
+    @property
+    def a(self) -> FloatArray:
+        """Posterior mean loadings, (N, D)."""
+        return self.items.mean[:, :-1]
+
+    @property
+    def d(self) -> FloatArray:
+        """Posterior mean intercepts, (N,): higher = easier."""
+        return self.items.mean[:, -1]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the start that was kept met the tolerance."""
+        return self.starts.converged[0]
+
+    def probability(self) -> FloatArray:
+        """Return P(correct) of every model and item, (M, N), integrated over the posterior."""
+        return probability(self.abilities, self.items)
+
+
+def probability(abilities: Gaussian, items: Gaussian) -> FloatArray:
+    """Return E[σ(a·θ + d)] of every model and item, (M, N), the uncertainty of θ, a and d integrated out.
+
+    z = a·θ + d is taken as Gaussian with its exact mean and variance under q.
+    """
+    x = with_one(abilities)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
+    weights /= weights.sum()
+    chances = np.empty((len(x.mean), len(items.mean)))
+    width = max(1, 100_000 // len(x.mean))
+    for start in range(0, len(items.mean), width):
+        block = slice(start, start + width)
+        mean = x.mean @ items.mean[block].T
+        sd = np.sqrt(np.maximum(logit_square(x, items, block) - mean**2, 0))
+        # σ(z) = (1 + tanh(z/2))/2, which does not overflow.
+        total = sum(
+            weight * np.tanh((mean + node * sd) / 2) for node, weight in zip(nodes, weights, strict=True)
+        )
+        chances[:, block] = (1 + total) / 2
+    return chances
+
+
+def fit_mirt(
+    correct: FloatArray | IntArray,
+    trials: FloatArray | IntArray,
+    benchmark_of: IntArray,
+    settings: MirtSettings,
+    report: Callable[[str], None] | None = None,
+) -> MirtFit:
+    """Fit the model from several starts and return the one with the best evidence bound.
+
+    Parameters
+    ----------
+    correct, trials
+        (M, N) counts; 0 trials = never asked.
+    benchmark_of
+        (N,) number of each item's benchmark, 0 … B − 1, each of which has an item.
+    settings
+        The same settings give the same fit.
+    report
+        Called with a line of progress after each start.
+    """
+    answers = answers_of(correct, trials)
+    tried = []
+    for number in range(settings.starts):
+        tried.append(_fit_once(answers, benchmark_of, settings, number))
+        if report is not None:
+            report(f"start {number + 1} of {settings.starts}: {len(tried[-1].elbo)} iterations")
+    tried.sort(key=lambda attempt: -attempt.elbo[-1])  # stable: the earlier of two equals stays first
+    best = tried[0]
+    asked = answers.trials > 0
+    expected = probability(best.abilities, best.items)[asked]
+    difference = [
+        0.0
+        if other is best
+        else np.sqrt(np.mean((probability(other.abilities, other.items)[asked] - expected) ** 2))
+        for other in tried
+    ]
+    starts = Starts(
+        elbo=np.array([attempt.elbo[-1] for attempt in tried]),
+        converged=[attempt.converged for attempt in tried],
+        iterations=[len(attempt.elbo) for attempt in tried],
+        difference=np.array(difference),
+    )
+    return MirtFit(best.abilities, best.items, best.prior, np.eye(settings.dims), best.elbo, starts)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    abilities: Gaussian
+    items: Gaussian
+    prior: Gaussian
+    elbo: FloatArray
+    converged: bool
+
+
+def _fit_once(answers: Answers, benchmark_of: IntArray, settings: MirtSettings, number: int) -> _Attempt:
+    """Run start ``number`` until it has converged or has used its iterations."""
+    benchmarks = int(benchmark_of.max()) + 1
+    size = settings.dims + 1
+    identity = np.eye(settings.dims)
+    abilities, items = first_posterior(answers, settings.dims, number, settings.seed)
+    prior = Gaussian(np.zeros((benchmarks, size)), np.tile(weak_covariance(size), (benchmarks, 1, 1)))
+    enough = settings.tolerance * answers.trials.sum()
+    elbo: list[float] = []
+    converged = False
+    while not converged and len(elbo) < settings.max_iterations:
+        items = update_items(answers, items, abilities, prior, benchmark_of)
+        prior = update_prior(items, benchmark_of, benchmarks)
+        loss = divergences(abilities, items, prior, benchmark_of)
+        moved = restandardise(abilities, items, prior)
+        # The weak prior on the priors is not the same after such a map, and may have preferred them as they were.
+        moved_loss = divergences(*moved, benchmark_of)
+        if moved_loss < loss:
+            (abilities, items, prior), loss = moved, moved_loss
+        abilities, bound = update_abilities(answers, items, abilities, identity)
+        elbo.append(bound - loss)
+        converged = len(elbo) > 1 and bool(elbo[-1] - elbo[-2] < enough)
+    return _Attempt(abilities, items, prior, np.array(elbo), converged)
+
+
+def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Gaussian:
+    """Return the abilities of other models on the fit's items, which stay as they are: mean (M', D).
+
+    ``correct`` and ``trials`` are (M', N). A model that was asked nothing gets the prior.
+    """
+    answers = answers_of(correct, trials)
+    dims = fit.theta.shape[1]
+    count = len(answers.kappa)
+    abilities = Gaussian(np.zeros((count, dims)), np.tile(fit.ability_covariance, (count, 1, 1)))
+    precision = np.linalg.inv(fit.ability_covariance)
+    for _ in range(SCORING_ITERATIONS):
+        before = abilities
+        abilities, _ = update_abilities(answers, fit.items, abilities, precision)
+        if np.abs(abilities.mean - before.mean).max() < SCORING_TOLERANCE:
+            break
+    return abilities
+
+
+def score_items(
+    fit: MirtFit,
+    correct: FloatArray | IntArray,
+    trials: FloatArray | IntArray,
+    benchmark_of: IntArray | None = None,
+) -> Gaussian:
+    """Return (a, d) of other items answered by the fit's models, whose abilities stay as they are: mean (N', p).
+
+    ``correct`` and ``trials`` are (M, N'). ``benchmark_of`` (N',) says which of the fit's benchmarks each belongs to,
+    for their learned priors; without it they are one new benchmark, whose prior is learned from them.
+    """
+    answers = answers_of(correct, trials)
+    if benchmark_of is None:
+        group_of = np.zeros(answers.kappa.shape[1], dtype=np.int64)
+        prior = Gaussian(fit.prior.mean.mean(axis=0)[None], fit.prior.covariance.mean(axis=0)[None])
+    else:
+        group_of, prior = benchmark_of, fit.prior
+    items = Gaussian(prior.mean[group_of], prior.covariance[group_of])
+    for _ in range(SCORING_ITERATIONS):
+        before = items
+        items = update_items(answers, items, fit.abilities, prior, group_of)
+        if benchmark_of is None:
+            prior = update_prior(items, group_of, 1)
+        if np.abs(items.mean - before.mean).max() < SCORING_TOLERANCE:
+            break
+    return items
