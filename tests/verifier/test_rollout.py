@@ -457,7 +457,7 @@ def test_failures_among_answers_do_not_stop_a_verifier(tmp_path: Path, roll: Any
 def test_one_question_that_is_refused_does_not_stop_a_verifier_that_answers(
     tmp_path: Path, roll: Any
 ) -> None:
-    """The question is too long for the context; it comes first, so the first run stops, and the next asks it last."""
+    """The question is too long for the context, and comes before the first answer; it is asked again by each run."""
     items, out = tmp_path / "pool.jsonl", tmp_path / "out"
     others = make_items(40, seed=5, families=("divisible",))
     write_items(items, [Item("long", "x " * 40_000, "1", "math"), *others])
