@@ -7,17 +7,19 @@ true difficulty on the scale of the calibration (moved by the mean error of the 
 Table 1: Max Gap of the estimates after a run relative to before; accepted items that are truly in a target gap of their
 round widened by one posterior sd; the number of false landings that a run reports (sum of 1 - P) beside the true one;
 how many 90 % intervals of the joint fit hold the truth of a new item.
-Table 2: candidates with a wrong key or that repeat an item, made on purpose, a fifth of all each: how many were
-rejected by the screen or as suspect, and how many were not accepted for whatever reason.
+Table 2: candidates with a wrong key or that repeat an item, made on purpose, a fifth of all each: how many were caught
+as what they are (a wrong key as unsolved or suspect_key, a repetition as duplicate), how many were rejected for another
+reason, such as a difficulty out of the gap, and how many were accepted.
 Table 3: rollouts for each item that truly lies in a target gap of its round, the full answers with which every accepted
 item is calibrated included. Full verification lets the panel answer every candidate that passes the screen; early
 dropping is what BenchFill does; "same decisions" compares the two, candidate by candidate. The rules of two peers
 decide on the same candidates: keep whatever the generator's own estimate says lands, which is all; and keep what one
 test taker, the one nearest to the gap, gets right in 10 % to 90 % of its trials. Random parents: items drawn from the
 pool, rewritten at their own pass rate and without feedback, accepted by BenchFill's rule.
+Last, each bar with what was measured. It ends with 1 where one is missed.
 
 Examples:
-  python perf/benchfill.py              # 20 seeds, some minutes on 2 cores
+  python perf/benchfill.py              # 20 seeds, a quarter of an hour on 2 cores
   python perf/benchfill.py --seeds 2    # a quick look
 """
 
@@ -43,7 +45,7 @@ from irt.arrays import FloatArray
 from irt.command import run
 from irt.settings import available_cpus
 from propose.calibrated import Calibrated
-from propose.candidate import ACCEPTED, DROP, PASSED, SCREEN, VERIFY, Brief, Decision
+from propose.candidate import ACCEPTED, DROP, PASSED, SCREEN, VERIFY, Brief, Decision, last_decision
 from propose.deciding import decide, strong_verifiers
 from propose.loop import Run, run_rounds
 from propose.outcome import Accepted, accepted_of, counts_of
@@ -74,6 +76,7 @@ ROUNDS = 8
 HABITS = RewriterHabits(bias=0.5, sd=1.5)
 FAULT_RATE = 0.2
 BAND = (0.1, 0.9)
+CAUGHT_AS = {WRONG_KEY: ("unsolved", "suspect_key"), DUPLICATE: ("duplicate",)}
 
 FILL, FAULTS, RANDOM = "fill", "faults", "random"
 CASES = ((FILL, 4), (FILL, 8), (FAULTS, 4), (RANDOM, 4))
@@ -91,7 +94,7 @@ class Result(NamedTuple):
     """One run against the truth.
 
     ``false`` is (reported, true); ``covered`` and ``widened`` are one a new item; ``caught`` has for each fault made on
-    purpose: number, rejected by screen or as suspect, not accepted.
+    purpose: number, caught as what it is, rejected otherwise.
     """
 
     max_gap: tuple[float, float]
@@ -309,11 +312,9 @@ def _inside(b: float, gaps: Sequence[Gap], margin: float = 0.0) -> bool:
 
 def _caught(state: RunState, rewriter: SimulatedRewriter, fault: str) -> tuple[int, int, int]:
     names = [name for name, kind in rewriter.faults.items() if kind == fault and name in state.decisions]
-    last = [list(state.decisions[name].values())[-1] for name in names]
-    named = sum(
-        decision.stage == SCREEN or decision.reason == "suspect_key" for decision in last if decision.reason
-    )
-    return len(names), named, sum(decision.decision != ACCEPTED for decision in last)
+    last = [last_decision(state.decisions[name]) for name in names]
+    caught = sum(decision.reason in CAUGHT_AS[fault] for decision in last)
+    return len(names), caught, sum(decision.decision != ACCEPTED for decision in last) - caught
 
 
 def _form(item: object) -> tuple[object, ...]:
@@ -358,10 +359,12 @@ def print_filling(found: dict[tuple[str, int], list[Result]]) -> None:
 def print_faults(results: list[Result]) -> None:
     """Print table 2."""
     print("\n2. Faults made on purpose")
-    print(f"{'fault':14}{'made':>7}{'by screen or suspect':>22}{'not accepted':>14}")
+    print(f"{'fault':14}{'made':>7}{'caught as it':>14}{'rejected otherwise':>20}{'accepted':>10}")
     for fault in (WRONG_KEY, DUPLICATE):
-        made, named, out = np.sum([result.caught[fault] for result in results], axis=0)
-        print(f"{fault:14}{made:7,}{named / made:22.1%}{out / made:14.1%}")
+        made, caught, otherwise = np.sum([result.caught[fault] for result in results], axis=0)
+        print(
+            f"{fault:14}{made:7,}{caught / made:14.1%}{otherwise / made:20.1%}{made - caught - otherwise:10,}"
+        )
 
 
 def print_cost(found: dict[tuple[str, int], list[Result]]) -> None:
@@ -392,8 +395,42 @@ def print_cost(found: dict[tuple[str, int], list[Result]]) -> None:
             print(f"{'':26}early dropping saves {1 - early / full:.1%} and loses {lost} accepted items")
 
 
+def print_bars(found: dict[tuple[str, int], list[Result]]) -> bool:
+    """Print what is asked for beside what was measured; return whether all is met."""
+    rows: list[tuple[str, float, float, float]] = []  # what, measured, at least, at most
+    for trials, most in ((4, 0.45), (8, 0.30)):
+        results = found[FILL, trials]
+        ratio = float(np.median([result.max_gap[1] / result.max_gap[0] for result in results]))
+        widened = float(np.mean([one for result in results for one in result.widened]))
+        covered = float(np.mean([one for result in results for one in result.covered]))
+        reported, true = np.array([result.false for result in results]).T
+        # Independent runs: how far their sum may be off by chance.
+        z = float((true - reported).sum() / np.sqrt(((true - reported) ** 2).sum()))
+        early, full = (
+            sum(result.rules[rule].rollouts for result in results)
+            for rule in ("early dropping", "full verification")
+        )
+        same, decisions = np.sum([result.same for result in results], axis=0)
+        rows += [
+            (f"Max Gap ratio, median, {trials} trials", ratio, 0.0, most),
+            (f"accepted in the widened gap, {trials} trials", widened, 0.90, 1.0),
+            (f"false landings, true against reported (z), {trials} trials", z, -2.0, 2.0),
+            (f"new items in their 90 % interval, {trials} trials", covered, 0.85, 0.95),
+            (f"rollouts saved by early dropping, {trials} trials", 1 - early / full, 0.55, 1.0),
+            (f"same decisions, {trials} trials", same / decisions, 0.98, 1.0),
+        ]
+    for fault in (WRONG_KEY, DUPLICATE):
+        made, caught, _ = np.sum([result.caught[fault] for result in found[FAULTS, 4]], axis=0)
+        rows.append((f"{fault} caught", caught / made, 0.95, 1.0))
+    print("\n4. Bars")
+    for what, measured, least, most in rows:
+        verdict = "ok" if least <= measured <= most else "NO"
+        print(f"{what:62}{measured:8.3f}   {least:g} to {most:g}   {verdict}")
+    return all(least <= measured <= most for _, measured, least, most in rows)
+
+
 def main() -> int:
-    """Run all cases, print three tables."""
+    """Run all cases, print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -409,8 +446,9 @@ def main() -> int:
     print_filling(found)
     print_faults(found[FAULTS, 4])
     print_cost(found)
+    met = print_bars(found)
     print(f"\n{time.monotonic() - started:.0f} s")
-    return 0
+    return 0 if met else 1
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from irt.io import InputError
 
 # A candidate is dropped when it meets the rule, once all verifiers have answered, with less than this probability times
 # the share of them that has not: chosen on simulations, so that at least 98 % of the decisions stay what they would be.
-DROP_BELOW = 0.08
+DROP_BELOW = 0.07
 
 
 @dataclass(frozen=True)
