@@ -65,7 +65,7 @@ def no_target_text(unresolvable: Sequence[Gap]) -> str:
     widest = unresolvable[0]
     return (
         f"the panel cannot resolve any gap that is left: in the widest, b {widest.low:.2f} to {widest.high:.2f}, "
-        "hardly any answers would put half of an item's probability inside; more trials, or verifiers whose ability is "
+        "no answers would put half of an item's probability inside; more trials, or verifiers whose ability is "
         "near it, would help"
     )
 
