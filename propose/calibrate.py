@@ -6,7 +6,7 @@ Output  under the same root: rollouts/BENCHMARK/rollouts.jsonl (every answer, ap
         (positions in the pool) and _trials.csv and _guessing.csv beside it where they apply, and
         calibration/BENCHMARK/{difficulty.csv,ability.csv,diagnostics.json}.
 
-The same command resumes.
+The same command resumes. --regrade first grades the stored answers again, and lists every verdict that changes.
 
 Examples:
   python -m propose.calibrate aime25 --panel verifier/panel.toml --trials 8
@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,8 @@ from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, sha256_of
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
-from propose.calibrated import CalibrationFiles, files_of
+from propose.calibrated import CalibrationFiles, check_present, files_of
+from propose.calibration_record import graders_of, record_fields
 from propose.run_folder import data_root
 from verifier.counts import GUESSING, MATRIX, TRIALS, summarise, warnings_of, write_matrix
 from verifier.graders.grader_pool import GraderPool
@@ -54,6 +56,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--trials", type=whole_number(1, 9999), default=8, help="answers a verifier and item (%(default)s)"
     )
+    parser.add_argument("--regrade", action="store_true", help="grade the stored answers again")
     parser.add_argument("--tune", type=whole_number(1), help="warm-up draws a chain of the fit (%(default)s)")
     parser.add_argument("--draws", type=whole_number(4), help="kept draws a chain of the fit (%(default)s)")
     parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), help="of the fit (%(default)s)")
@@ -66,17 +69,13 @@ def main() -> int:
     """Ask what is missing, write the matrix, fit it."""
     arguments = parse_arguments()
     files = files_of(data_root(), arguments.benchmark)
-    if not files.pool.is_file():
-        raise InputError(
-            f"{files.pool}: the item pool is missing; write one JSON object a line, or fetch it with "
-            "scripts/fetch_items.py"
-        )
+    check_present(files, "pool")
     items = read_items(files.pool)
     for item in items:
         check_item(item)
     panel = read_panel(arguments.panel)
     folder = data_root() / "rollouts" / arguments.benchmark
-    trials = ask_pool(folder, panel, items, arguments.trials)
+    trials = ask_pool(folder, panel, items, arguments.trials, regrade=arguments.regrade)
     names = [verifier.name for verifier in panel.verifiers]
     summaries = summarise(names, items, arguments.trials, trials)
     print_table(summaries)
@@ -90,15 +89,24 @@ def main() -> int:
         raise InputError(
             f"{silent} has no answer yet, so there is no whole matrix; see above, and run it again"
         )
+    asked = {item for (_, item, _), trial in trials.items() if trial.counts}
+    if unasked := [item.id for item in items if item.id not in asked]:
+        raise InputError(
+            f"{files.pool}: item {unasked[0]!r} has no answer yet, so there is no whole matrix; see above, and run it "
+            "again"
+        )
     write_positions(files, names, items, arguments.trials, trials)
-    warned = fit(files, arguments)
+    identities = {verifier.name: verifier.identity for verifier in panel.verifiers}
+    warned = fit(files, arguments, record_fields(files.pool, items, identities, graders_of(items)))
     print(f"Wrote {files.matrix} and {files.difficulty}")
     for warning in warned:
         print(f"warning: {warning}", file=sys.stderr)
     return EXIT_INCOMPLETE if missing else 0
 
 
-def ask_pool(folder: Path, panel: Panel, items: Sequence[Item], n_trials: int) -> Mapping[Key, Trial]:
+def ask_pool(
+    folder: Path, panel: Panel, items: Sequence[Item], n_trials: int, *, regrade: bool
+) -> Mapping[Key, Trial]:
     """Let the panel answer what is missing in ``folder``/rollouts.jsonl, and return what is there then."""
     with packages_of("requirements_verifier.txt"):
         from verifier.ask_panel import ask_panel
@@ -108,8 +116,12 @@ def ask_pool(folder: Path, panel: Panel, items: Sequence[Item], n_trials: int) -
     jobs = list(jobs_of(panel.verifiers, items, n_trials))
     with open_journal(journal) as append, GraderPool(answer_types, workers=available_cpus()) as pool:
         trials = read_trials(journal, panel.verifiers, items)
-        check_versions(trials, jobs)
-        grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
+        if regrade:
+            for line in grade_again(journal, {job.key: job for job in jobs}, trials, append, pool):
+                print(line)
+        else:
+            check_versions(trials, jobs)
+            grade_again(journal, regrade_jobs(jobs, trials), trials, append, pool)
         missing = [job for job in jobs if job.key not in trials or not trials[job.key].answered]
         if missing:
             for name, reason in ask_panel(panel, missing, folder, append, pool).items():
@@ -137,11 +149,11 @@ def write_positions(
         else:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
-    folder.rmdir()
+    shutil.rmtree(folder)  # a kill may have left a temporary file in it
 
 
-def fit(files: CalibrationFiles, arguments: argparse.Namespace) -> list[str]:
-    """Fit the matrix and write the calibration; return the fit's warnings."""
+def fit(files: CalibrationFiles, arguments: argparse.Namespace, record: Mapping[str, Any]) -> list[str]:
+    """Fit the matrix and write the calibration with its record; return the fit's warnings."""
     matrix = read_response_matrix(
         files.matrix,
         n_trials=None if files.trials.exists() else arguments.trials,
@@ -155,6 +167,7 @@ def fit(files: CalibrationFiles, arguments: argparse.Namespace) -> list[str]:
     wanted: dict[str, Any] = {
         "sampling": {"method": "marginal", "guessing": sorted(set(guessing)), **vars(settings)},
         "estimator": ESTIMATOR,
+        **record,
         "inputs": {
             name: {"file": path.name, "sha256": sha256_of(path)}
             for name, path in given.items()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +13,17 @@ from irt.arrays import FloatArray, IntArray
 from irt.difficulty import normalize
 from irt.io import InputError
 from irt.response_matrix import ResponseMatrix, read_guessing, read_response_matrix
+from propose.calibration_record import CalibrationRecord, check_identities, check_pool, read_record
 from verifier.ability_calibration import models_seen, read_calibration
 from verifier.ability_posterior import Abilities, fit_ability
 from verifier.items import Item, read_items
+from verifier.pools.sources import read_sources
 
 FEWEST_MODELS = 3
 _MAKE = "`bash run_experiment.sh calibrate` makes it"
+_SIMULATED = re.compile(
+    r"demo|sim(?:ulated)?\b.*", re.IGNORECASE
+)  # what one calls a benchmark of simulated items
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,33 @@ def files_of(data: Path, benchmark: str) -> CalibrationFiles:
     )
 
 
+def check_present(files: CalibrationFiles, *names: str) -> None:
+    """Hold that files are there, by their names in ``CalibrationFiles``; all that a run cannot do without, if none.
+
+    Raises
+    ------
+    InputError
+        With the first that is missing, where it belongs, and how to make it.
+    """
+    for name in names or ("pool", "matrix", "difficulty"):
+        path = getattr(files, name)
+        if path.is_file():
+            continue
+        if name == "pool":
+            raise InputError(f"{path}: the item pool is missing; {_how_to_make_pool(path)}")
+        what = {"matrix": "response matrix of the panel", "difficulty": "calibration table"}[name]
+        raise InputError(f"{path}: the {what} is missing; {_MAKE}")
+
+
+def _how_to_make_pool(path: Path) -> str:
+    benchmark = path.stem
+    if benchmark in read_sources():
+        return f"`python scripts/fetch_items.py {benchmark} --output {path}` fetches it"
+    if _SIMULATED.fullmatch(benchmark):
+        return f"`python -m verifier.simulated.make_items --count 30 --output {path}` makes a simulated one"
+    return "write one JSON object a line there: id, question, answer, answer_type"
+
+
 def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Calibrated:
     """Read the files of a benchmark and hold them to each other.
 
@@ -93,15 +125,11 @@ def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Cal
     InputError
         If a file is missing (with where it belongs and how to make it), is wrong, or does not fit the others.
     """
-    for path, what, how in (
-        (files.pool, "item pool", "write one JSON object a line, or fetch it with scripts/fetch_items.py"),
-        (files.matrix, "response matrix of the panel", _MAKE),
-        (files.difficulty, "calibration table", _MAKE),
-    ):
-        if not path.is_file():
-            raise InputError(f"{path}: the {what} is missing; {how}")
+    check_present(files)
     items = tuple(read_items(files.pool))
-    n_trials = _trials_of(files, n_trials)
+    record = read_record(files.difficulty)
+    check_pool(record, files.pool, items)
+    n_trials = _trials_of(record, n_trials)
     matrix = read_response_matrix(
         files.matrix,
         n_trials=None if files.trials.exists() else n_trials,
@@ -121,34 +149,36 @@ def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Cal
     )
 
 
-def check_panel(models: tuple[str, ...], verifiers: tuple[str, ...], matrix: Path, panel: Path) -> None:
-    """Hold the panel to the rows of the matrix, in any order.
+def check_panel(
+    models: tuple[str, ...],
+    identities: Mapping[str, str],
+    matrix: Path,
+    panel: Path,
+    record: CalibrationRecord,
+) -> None:
+    """Hold the panel to the rows of the matrix, in any order, and to the identities that gave them.
 
     Raises
     ------
     InputError
-        With the first names that only one of them has.
+        With the first name that only one of them has, or whose identity is another.
     """
-    if missing := sorted(set(models) - set(verifiers)):
+    if missing := sorted(set(models) - set(identities)):
         raise InputError(
             f"{panel}: no verifier {missing[0]!r}, which is a row of {matrix}; the models that "
             "calibrated the benchmark must answer new items too"
         )
-    if extra := sorted(set(verifiers) - set(models)):
+    if extra := sorted(set(identities) - set(models)):
         raise InputError(
             f"{matrix}: no row {extra[0]!r}, which is a verifier of {panel}; let it answer the pool too, "
             "or leave it out of the panel"
         )
+    check_identities(record, identities, panel)
 
 
-def _trials_of(files: CalibrationFiles, n_trials: int | None) -> int:
+def _trials_of(record: CalibrationRecord, n_trials: int | None) -> int:
     """Return the given number of trials, held to what the fit says, or what the fit says."""
-    path = files.difficulty.with_name("diagnostics.json")
-    try:
-        said = json.loads(path.read_bytes())["trials_per_cell"]
-        fitted = max(said) if isinstance(said, list) and said else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or of something else
-        fitted = None
+    path, fitted = record.path, record.n_trials
     if n_trials is None:
         n_trials = fitted
     if n_trials is None:

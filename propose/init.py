@@ -15,15 +15,18 @@ from __future__ import annotations
 import argparse
 import datetime
 import platform
+import sys
 from pathlib import Path
 
 from irt.command import CommandParser, run, whole_number
-from irt.io import InputError, sha256_of
+from irt.io import sha256_of
 from propose.calibrated import Calibrated, CalibrationFiles, check_panel, files_of, read_calibrated
+from propose.calibration_record import check_graders, graders_of, read_record
+from propose.config import Config, check_new, stored_path, write_config
 from propose.rewriter import DEFAULT, Rewriter, read_rewriter
-from propose.run_folder import Config, data_root, folder_of, write_config
+from propose.run_folder import data_root, folder_of
 from propose.settings import Settings
-from verifier.graders.grading import check_item, grader_version
+from verifier.graders.grading import check_item
 from verifier.panel import Panel, read_panel
 
 SIMULATED = "simulated"  # what every name of the simulated panel begins with
@@ -64,16 +67,16 @@ def main() -> int:
     given = vars(arguments)
     settings = Settings(**{name: given[name] for name in Settings.__dataclass_fields__})
     folder = folder_of(settings.benchmark, settings.run)
-    if folder.config.exists():  # a folder without it is what a kill in the middle of init leaves
-        raise InputError(
-            f"{folder.path}: this run is there already and is left as it is; choose another name"
-        )
+    check_new(folder)
     files = files_of(data_root(), settings.benchmark)
     calibrated = read_calibrated(files, arguments.trials)
     panel, rewriter = read_panel(arguments.panel), read_rewriter(arguments.rewriter)
-    check_panel(calibrated.models, tuple(one.name for one in panel.verifiers), files.matrix, arguments.panel)
+    record = read_record(files.difficulty)
+    identities = {one.name: one.identity for one in panel.verifiers}
+    check_panel(calibrated.models, identities, files.matrix, arguments.panel, record)
     for item in calibrated.items:
         check_item(item)
+    check_graders(record, graders_of(calibrated.items))
     config = config_of(settings, files, calibrated, panel, rewriter, arguments.panel, arguments.rewriter)
     write_config(folder, config)
     easiest, hardest = calibrated.b_mean.min(), calibrated.b_mean.max()
@@ -81,6 +84,12 @@ def main() -> int:
         f"{len(calibrated.items)} items, b from {easiest:.2f} to {hardest:.2f}; {len(calibrated.models)} verifiers, "
         f"{calibrated.n_trials} answers each"
     )
+    if record.lacking:
+        print(
+            f"note: {record.path} does not say {' or '.join(record.lacking)}, so that it could not be checked; "
+            "`bash run_experiment.sh calibrate` notes it",
+            file=sys.stderr,
+        )
     if config.simulated:
         print("The panel is simulated: its answers say nothing about any model")
     print(f"Wrote {folder.config}")
@@ -105,12 +114,11 @@ def config_of(
             name: {"file": path.name, "sha256": sha256_of(path)} for name, path in files.present().items()
         },
         panel={
-            "file": str(panel_file),
+            "file": stored_path(panel_file),
             "identities": {verifier.name: verifier.identity for verifier in panel.verifiers},
         },
-        rewriter={"file": str(rewriter_file), "identities": {rewriter.name: rewriter.identity}},
-        versions={"python": platform.python_version()}
-        | dict(sorted(grader_version(kind) for kind in {item.answer_type for item in calibrated.items})),
+        rewriter={"file": stored_path(rewriter_file), "identities": {rewriter.name: rewriter.identity}},
+        versions={"python": platform.python_version()} | graders_of(calibrated.items),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         simulated=any(name.startswith(SIMULATED) for name in names),
     )

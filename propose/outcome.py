@@ -11,11 +11,13 @@ import numpy as np
 from irt.arrays import FloatArray, IntArray
 from irt.io import InputError
 from propose.calibrated import Calibrated
-from propose.candidate import ACCEPTED, VERIFY, Candidate, Decision
+from propose.candidate import Candidate, Decision
 from propose.candidate_items import candidate_items
+from propose.config import Config, read_config
 from propose.recalibrating import Counts
 from propose.run import read_inputs
-from propose.run_folder import Config, RunFolder, RunState, read_config, read_state
+from propose.run_folder import RunFolder, RunState, read_state
+from propose.starts import Start, read_starts
 from verifier.items import Item
 
 
@@ -34,11 +36,12 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run, finished or not. ``accepted`` is in the order of the decisions."""
+    """A run, finished or not. ``accepted`` is in the order of the decisions, ``starts`` that of time."""
 
     folder: RunFolder
     config: Config
     state: RunState
+    starts: list[Start]
     calibrated: Calibrated
     accepted: tuple[Accepted, ...]
 
@@ -46,11 +49,6 @@ class Outcome:
     def name(self) -> str:
         """The benchmark and the run."""
         return f"{self.config.settings.benchmark}, run {self.config.settings.run}"
-
-    @property
-    def expected_false_landings(self) -> float:
-        """How many of the accepted items are expected to lie outside their gap: the sum of 1 − P(in gap)."""
-        return float(sum(1 - one.figure("p_in_gap") for one in self.accepted))
 
     @property
     def b_accepted(self) -> FloatArray:
@@ -70,7 +68,8 @@ def read_outcome(path: Path) -> Outcome:
     config = read_config(folder)
     calibrated = read_inputs(folder, config)
     state = read_state(folder)
-    return Outcome(folder, config, state, calibrated, accepted_of(state, calibrated.items))
+    starts = read_starts(folder.starts)
+    return Outcome(folder, config, state, starts, calibrated, accepted_of(state, calibrated.items))
 
 
 def accepted_of(state: RunState, originals: tuple[Item, ...]) -> tuple[Accepted, ...]:
@@ -83,10 +82,8 @@ def accepted_of(state: RunState, originals: tuple[Item, ...]) -> tuple[Accepted,
     """
     items = candidate_items(state.candidates.values(), originals)
     found = []
-    for name, stages in state.decisions.items():
-        decision = stages.get(VERIFY)
-        if decision is None or decision.decision != ACCEPTED:
-            continue
+    for decision in state.accepted:
+        name = decision.id
         if name not in items:
             raise InputError(f"candidate {name}: was accepted, but candidates.jsonl holds no item of it")
         found.append(Accepted(items[name], state.candidates[name], decision))

@@ -1,6 +1,7 @@
 """The prompt that asks for a new item: one plain file a benchmark family in propose/prompts/, with ``{{fields}}``.
 
-A benchmark of yours has its own prompt if there is a file of its name; else it gets general.txt.
+A benchmark of yours has its own prompt if there is a file of its name; else it gets general.txt, or simulated.txt where
+the item is one that verifier.simulated made.
 
 The fields, filled from a ``propose.candidate.Brief``: target_pass_rate, parent (its question, choices and key),
 parent_pass_rate, direction (harder or easier), neighbours and misses (each a section with its heading, or nothing), and
@@ -21,6 +22,7 @@ from irt.io import InputError
 from propose.candidate import Brief, Miss
 from verifier.graders.instruction_arguments import ARGUMENTS
 from verifier.items import Item
+from verifier.simulated.families import find
 
 FOLDER = Path(__file__).with_name("prompts")
 MOST_MISSES = 6
@@ -54,16 +56,23 @@ FAMILIES = {
     "bbh_3obj": Family("logic"),
     "mmlu_bio": Family("biology"),
     "ifeval": Family("instructions"),
-    "demo": Family("simulated"),
 }
+GENERAL = "general"
 
 
 def family_of(benchmark: str) -> Family:
     """Return the family of a benchmark, by its name."""
     if (FOLDER / f"{benchmark}.txt").is_file() and re.fullmatch(r"[\w-]+", benchmark):
         return Family(benchmark)
-    simulated = re.match(r"sim(?:ulated)?\b", benchmark, re.IGNORECASE)
-    return FAMILIES.get(benchmark, Family("simulated" if simulated else "general"))
+    return FAMILIES.get(benchmark, Family(GENERAL))
+
+
+def family_for(benchmark: str, parent: Item) -> Family:
+    """Return the family whose prompt asks for a child of an item of a benchmark."""
+    family = family_of(benchmark)
+    if family.prompt == GENERAL and find(parent.question) is not None:
+        return Family("simulated")
+    return family
 
 
 def rewrite_prompt(brief: Brief) -> str:
@@ -74,7 +83,7 @@ def rewrite_prompt(brief: Brief) -> str:
     InputError
         If the prompt file has a field that does not exist.
     """
-    family = family_of(brief.benchmark)
+    family = family_for(brief.benchmark, brief.parent)
     fields = {
         "target_pass_rate": _percent(brief.target_pass_rate),
         "parent": _shown(brief.parent),

@@ -3,9 +3,11 @@
 Input   a run's folder (propose/results/BENCHMARK/RUN), finished or not, and the benchmark it was made for in
         BENCHFILL_DATA (data).
 Output  in that folder: filled.json (id, question, answer), filled_items.jsonl (all that grading needs), report.html,
-        recalibration.json, difficulty_before.csv, and of the joint fit difficulty.csv, ability.csv, diagnostics.json.
+        difficulty_before.csv, of the joint fit difficulty.csv, ability.csv, diagnostics.json, and recalibration.json,
+        which is there only if all of them are of one recalibration.
 
-DDM and Max Gap are those of the estimates; the 90 % interval is that of the posterior draws, see report.html.
+DDM and Max Gap are those of the estimates; the 90 % interval is that of the posterior draws, before of a fit of the
+originals alone, after of the joint one.
 
 Examples:
   python -m propose.recalibrate propose/results/aime26/first
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irt.command import CommandParser, packages_of, run, whole_number
-from irt.io import atomic_writer, write_csv
+from irt.io import atomic_writer, check_output, write_csv
 from irt.response_matrix import ResponseMatrix
 from irt.settings import ESTIMATOR, SamplerSettings
 from propose.filled import filled_name, filled_pool, write_filled
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from propose.recalibrating import Recalibration, Spread
 
 SCHEMA_VERSION = 1
+OUTPUTS = (
+    *("difficulty.csv", "ability.csv", "diagnostics.json", "difficulty_before.csv"),
+    *("filled_items.jsonl", "filled.json", "report.html", "recalibration.json"),
+)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -82,9 +88,11 @@ def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibrat
         from irt.fit_files import fit_figures, write_fit
         from propose.outcome import counts_of
         from propose.recalibrating import Counts, recalibrate
-        from propose.report import write_report
+        from propose.report import report
 
     calibrated, folder = outcome.calibrated, outcome.folder.path
+    for output in OUTPUTS:
+        check_output(folder / output)
     originals = Counts(calibrated.correct, calibrated.trials, calibrated.guessing)
     new = counts_of(outcome.accepted, len(calibrated.models))
     started = time.monotonic()
@@ -98,30 +106,30 @@ def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibrat
         [[*a, *b] for a, b in zip(originals.trials.tolist(), new.trials.tolist(), strict=True)],
     )
     figures = fit_figures(found.fit, matrix, chains=settings.chains, seconds=time.monotonic() - started)
-    sampling = {"method": "marginal", **vars(settings)}
-    write_fit(
-        folder,
-        matrix,
-        found.fit,
-        {"schema_version": SCHEMA_VERSION, **figures, "sampling": sampling, "estimator": ESTIMATOR}
-        | {"simulated_panel": outcome.config.simulated},
-    )
-    write_csv(
-        folder / "difficulty_before.csv",
-        ["item", "b_mean", "b_sd"],
-        (
-            [identifier, f"{b:.6f}", f"{sd:.6f}"]
-            for identifier, b, sd in zip(
-                ids[: len(calibrated.items)], calibrated.b_mean, calibrated.b_sd, strict=True
-            )
-        ),
-    )
-    write_items(folder / "filled_items.jsonl", pool)
-    write_filled(folder / "filled.json", pool)
-    with atomic_writer(folder / "recalibration.json") as handle:
-        json.dump(figures_of(outcome, found), handle, indent=2)
-        handle.write("\n")
-    write_report(folder / "report.html", outcome, found, ids)
+    diagnostics = {
+        "schema_version": SCHEMA_VERSION,
+        **figures,
+        "sampling": {"method": "marginal", **vars(settings)},
+        "estimator": ESTIMATOR,
+        "simulated_panel": outcome.config.simulated,
+    }
+    known = zip(ids[: len(calibrated.items)], calibrated.b_mean, calibrated.b_sd, strict=True)
+    rows = [[identifier, f"{b:.6f}", f"{sd:.6f}"] for identifier, b, sd in known]
+    with (
+        atomic_writer(folder / "recalibration.json") as figures_file,
+        atomic_writer(folder / "report.html") as report_file,
+    ):
+        report_file.write(report(outcome, found, ids))
+        figures_file.write(json.dumps(figures_of(outcome, found), indent=2) + "\n")
+        for handle in (report_file, figures_file):
+            handle.flush()
+        # They vouch for the rest: the old ones go before anything changes, the new ones come after all.
+        for name in ("recalibration.json", "report.html"):
+            (folder / name).unlink(missing_ok=True)
+        write_fit(folder, matrix, found.fit, diagnostics)
+        write_csv(folder / "difficulty_before.csv", ["item", "b_mean", "b_sd"], rows)
+        write_items(folder / "filled_items.jsonl", pool)
+        write_filled(folder / "filled.json", pool)
     return found
 
 
@@ -134,7 +142,7 @@ def figures_of(outcome: Outcome, found: Recalibration) -> dict[str, Any]:
         "before": asdict(found.before),
         "after": asdict(found.after),
         "accepted": len(outcome.accepted),
-        "expected_false_landings": round(outcome.expected_false_landings, 4),
+        "expected_false_landings": round(outcome.state.expected_false_landings, 4),
         "rounds": len(outcome.state.rounds),
         "candidates": len(outcome.state.candidates),
         "rollouts": spent.rollouts,

@@ -1,12 +1,13 @@
-"""How evenly a benchmark covers difficulty before and after new items: one fit of all answers, with intervals.
+"""How evenly a benchmark covers difficulty before and after new items, each from a fit of its own, with intervals.
 
-The originals' counts and the new items' counts are fitted together (irt.rasch), so every difficulty is on one scale and
-what is unknown of the abilities is shared by all. DDM and Max Gap are those of the estimates (posterior means), as
-everywhere in this project. The 90 % interval is that of the diagnostic over the joint posterior draws: where the
-diagnostic of the *true* difficulties lies with a probability of 90 %, if difficulties come from the prior, each
-independent of the others. Items at the edges of a real gap scatter into it in every draw, so for a benchmark with an
-unusual gap the interval of Max Gap lies low, below what the estimates say; the more trials, the less. The median of the
-draws is given to show it.
+Before: the originals' counts are fitted alone (irt.rasch), as the new items' answers say something of the originals,
+too. After: the originals' and the new items' counts are fitted together, so every difficulty is on one scale and what
+is unknown of the abilities is shared by all. DDM and Max Gap are those of the estimates (posterior means), as
+everywhere in this project; before, of the estimates in the calibration table that the gaps were found on. The 90 %
+interval is that of the diagnostic over the posterior draws of the fit: where the diagnostic of the *true* difficulties
+lies with a probability of 90 %, if difficulties come from the prior, each independent of the others. Items at the edges
+of a real gap scatter into it in every draw, so for a benchmark with an unusual gap the interval of Max Gap lies low,
+below what the estimates say; the more trials, the less. The median of the draws is given to show it.
 """
 
 from __future__ import annotations
@@ -64,9 +65,11 @@ class Recalibration:
     Attributes
     ----------
     fit
-        Abilities, and difficulties of the originals followed by the new items.
-    before, after
-        Of the originals alone, by the estimates that they had; of all items, by the joint fit.
+        The joint fit: abilities, and difficulties of the originals followed by the new items.
+    before
+        Of the originals: the figures by the estimates that they had, their intervals by a fit of their counts alone.
+    after
+        Of all items, by the joint fit.
     """
 
     fit: RaschFit
@@ -77,7 +80,7 @@ class Recalibration:
 def recalibrate(
     originals: Counts, new: Counts, b_before: npt.ArrayLike, settings: SamplerSettings
 ) -> Recalibration:
-    """Fit originals and new items together; the same counts and seed give the same figures.
+    """Fit the originals alone, and with the new items; the same counts and seed give the same figures.
 
     Parameters
     ----------
@@ -91,17 +94,20 @@ def recalibrate(
     ValueError
         If all difficulties are equal, or there are fewer than two.
     """
-    both = [
-        np.concatenate([getattr(originals, name), getattr(new, name)], axis=-1)
-        for name in ("correct", "trials", "guessing")
-    ]
-    fit = fit_rasch(*both, settings=settings, keep_draws=True)
-    assert fit.draws is not None
-    draws = _some(fit.draws.b.reshape(-1, both[2].size))
+    alone = fit_rasch(
+        originals.correct, originals.trials, originals.guessing, settings=settings, keep_draws=True
+    )
+    fit = alone
+    if new.guessing.size:
+        both = [
+            np.concatenate([getattr(originals, name), getattr(new, name)], axis=-1)
+            for name in ("correct", "trials", "guessing")
+        ]
+        fit = fit_rasch(*both, settings=settings, keep_draws=True)
     return Recalibration(
         fit=fit,
-        before=spread(np.asarray(b_before, dtype=float), draws[:, : originals.guessing.size]),
-        after=spread(fit.difficulty.mean, draws),
+        before=spread(np.asarray(b_before, dtype=float), _some_draws(alone)),
+        after=spread(fit.difficulty.mean, _some_draws(fit)),
     )
 
 
@@ -120,6 +126,8 @@ def _figure(
     return Figure(of_estimates, float(median), float(low), float(high))
 
 
-def _some(draws: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return at most DRAWS_USED draws, evenly taken."""
+def _some_draws(fit: RaschFit) -> npt.NDArray[np.floating]:
+    """Return at most DRAWS_USED draws of all difficulties, (draws, N), evenly taken."""
+    assert fit.draws is not None
+    draws = fit.draws.b.reshape(-1, fit.draws.b.shape[-1])
     return draws[np.linspace(0, len(draws) - 1, min(len(draws), DRAWS_USED)).round().astype(int)]

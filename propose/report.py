@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 
 from irt.difficulty import diagnose
-from irt.io import atomic_writer
-from propose.candidate import ACCEPTED, REASONS, Decision
+from propose.candidate import ACCEPTED, REASONS, last_decision
 from propose.filled import shown
 from propose.outcome import Accepted, Outcome
 from propose.recalibrating import Figure, Recalibration
 from propose.report_drawing import GAP, NEW, ORIGINAL, Panel, draw
+from propose.starts import caps_in_force
 from propose.targets import gaps_of
 
 STYLE = """
@@ -32,16 +31,8 @@ svg { width: 100%; height: auto; } .note { color: #555; font-size: .92rem; } cod
 """
 
 
-def write_report(
-    path: Path, outcome: Outcome, found: Recalibration | None = None, ids: Sequence[str] = ()
-) -> None:
-    """Write the page, whole or not at all; ``ids`` are those of all items in the filled benchmark."""
-    with atomic_writer(path) as handle:
-        handle.write(report(outcome, found, ids))
-
-
 def report(outcome: Outcome, found: Recalibration | None = None, ids: Sequence[str] = ()) -> str:
-    """Return the page."""
+    """Return the page; ``ids`` are those of all items in the filled benchmark, where it has been recalibrated."""
     title = f"BenchFill: {outcome.name}"
     sections = [
         f"<h1>{escape(title)}</h1>",
@@ -67,11 +58,6 @@ def report(outcome: Outcome, found: Recalibration | None = None, ids: Sequence[s
     )
 
 
-def last_decisions(outcome: Outcome) -> dict[str, Decision]:
-    """Return the last decision on every candidate that has one."""
-    return {name: list(stages.values())[-1] for name, stages in outcome.state.decisions.items() if stages}
-
-
 def _banner(outcome: Outcome) -> str:
     if not outcome.config.simulated:
         return ""
@@ -87,8 +73,9 @@ def _summary(outcome: Outcome, found: Recalibration | None) -> str:
     return (
         f"<p>{made:,} candidates were made in {len(outcome.state.rounds)} finished rounds, and <b>{accepted:,} "
         f"accepted</b>. The widest gap in difficulty (Max Gap) went from <b>{before[1].of_estimates:.3f}</b> to "
-        f"<b>{after[1].of_estimates:.3f}</b>. Of the accepted items, <b>{outcome.expected_false_landings:.1f}</b> are "
-        "expected to lie outside the gap that they were accepted for.</p>"
+        f"<b>{after[1].of_estimates:.3f}</b>. Of the accepted items, "
+        f"<b>{outcome.state.expected_false_landings:.1f}</b> are expected to lie outside the gap that they were "
+        "accepted for.</p>"
     )
 
 
@@ -96,7 +83,9 @@ def _asked(outcome: Outcome) -> str:
     config, settings = outcome.config, outcome.config.settings
     caps = [
         f"at most {cap:,} {what}"
-        for cap, what in ((settings.max_rollouts, "answers of the panel"), (settings.max_tokens, "tokens"))
+        for cap, what in zip(
+            caps_in_force(settings, outcome.starts), ("answers of the panel", "tokens"), strict=True
+        )
         if cap is not None
     ]
     rows = [
@@ -142,8 +131,9 @@ def _spread(outcome: Outcome, found: Recalibration | None) -> str:
     )
     note = (
         "New and original items were calibrated together. Figures are of the estimates; in brackets the 90 % interval "
-        "over the posterior draws. Items at the edges of a real gap scatter into it in every draw, so that interval of "
-        "Max Gap lies below what the estimates say."
+        "over the posterior draws: before, of a fit of the originals alone; after, of the joint fit. Items at the "
+        "edges of a real gap scatter into it in every draw, so that interval of Max Gap lies below what the estimates "
+        "say."
         if found is not None
         else "The new items are where their decisions put them; they have not been calibrated with the originals yet."
     )
@@ -239,7 +229,7 @@ def _first_words(text: str, length: int = 60) -> str:
 
 
 def _rejections(outcome: Outcome) -> str:
-    last = last_decisions(outcome).values()
+    last = [last_decision(stages) for stages in outcome.state.decisions.values()]
     counts = Counter(
         (decision.stage, decision.reason)
         for decision in last
@@ -274,7 +264,7 @@ def _cost(outcome: Outcome) -> str:
         "<h2>Cost</h2>"
         + _table(["", "in all", "per accepted item"], rows, text=1)
         + f"<p>Expected number of false landings, the sum of 1 − P(in gap) over the accepted items: "
-        f"<b>{outcome.expected_false_landings:.2f}</b> of {accepted:,}.</p>"
+        f"<b>{outcome.state.expected_false_landings:.2f}</b> of {accepted:,}.</p>"
         f'<p class="note">The life of any candidate: <code>python -m propose.show {escape(str(outcome.folder.path))} '
         "ID</code></p>"
     )

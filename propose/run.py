@@ -23,12 +23,15 @@ from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, sha256_of
 from irt.settings import available_cpus
 from propose.calibrated import Calibrated, files_of, read_calibrated
+from propose.calibration_record import graders_of
 from propose.candidate_items import candidate_items
+from propose.config import Config, found_path, read_config
 from propose.rewriter import Rewriter, read_rewriter
-from propose.run_folder import Config, RunFolder, data_root, folder_of, open_journals, read_config, read_state
+from propose.run_folder import RunFolder, data_root, folder_of, open_journals, read_state
+from propose.starts import ERROR, INTERRUPTED, ending_row, start_row
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.grading import check_graders
-from verifier.journal import Append
+from verifier.journal import Append, open_journal
 from verifier.panel import Panel, Verifier, read_panel
 from verifier.regrade import grade_again, regrade_jobs
 from verifier.trials import Job, jobs_of, read_trials
@@ -70,38 +73,53 @@ def main() -> int:
     panel = same_panel(folder, config, arguments.panel)
     rewriter = same_rewriter(folder, config, arguments.rewriter)
     with packages_of("requirements_verifier.txt"):
-        from propose.loop import Run, run_rounds
+        from propose.loop import run_rounds
+        from propose.loop_run import Run
         from propose.rewriting import RewriterPort
         from verifier.ask_panel import ask_panel
     answer_types = {item.answer_type for item in calibrated.items}
     check_graders(answer_types)
+    check_versions(folder, config, calibrated)
     verifiers = {verifier.name: verifier for verifier in panel.verifiers}
     ordered = tuple(verifiers[name] for name in calibrated.models)
 
     with (
         open_journals(folder) as journals,
+        open_journal(folder.starts) as note,
         GraderPool(answer_types, workers=available_cpus()) as pool,
-        RewriterPort(rewriter, pool, folder.path / "logs") as ask_rewriter,
     ):
-        grade_waiting(folder, ordered, calibrated, journals.rollouts, pool)
+        note(start_row(config.settings))
+        try:
+            grade_waiting(folder, ordered, calibrated, journals.rollouts, pool)
+            state = read_state(folder)
+            port = RewriterPort(rewriter, pool, folder.path / "logs", answered=bool(state.candidates))
 
-        def ask(jobs: Sequence[Job], append: Append) -> dict[str, str]:
-            ask_rewriter.release()  # its GPUs, if it was served here
-            return ask_panel(panel, jobs, folder.path, append, pool)
+            def ask(jobs: Sequence[Job], append: Append) -> dict[str, str]:
+                port.release()  # its GPUs, if it was served here
+                answered = {name for answers in state.answers.values() for name, _ in answers}
+                return ask_panel(panel, jobs, folder.path, append, pool, answered)
 
-        ending = run_rounds(
-            Run(
-                settings=config.settings,
-                calibrated=calibrated,
-                state=read_state(folder),
-                journals=journals,
-                verifiers=ordered,
-                rewriter_max_tokens=rewriter.model.max_tokens,
-                ask_rewriter=ask_rewriter,
-                ask_panel=ask,
-                say=lambda line: print(line, file=sys.stderr, flush=True),
-            )
-        )
+            with port as ask_rewriter:
+                ending = run_rounds(
+                    Run(
+                        settings=config.settings,
+                        calibrated=calibrated,
+                        state=state,
+                        journals=journals,
+                        verifiers=ordered,
+                        rewriter_max_tokens=rewriter.model.max_tokens,
+                        ask_rewriter=ask_rewriter,
+                        ask_panel=ask,
+                        say=lambda line: print(line, file=sys.stderr, flush=True),
+                    )
+                )
+        except KeyboardInterrupt:
+            note(ending_row(INTERRUPTED, "interrupted; the same command goes on"))
+            raise
+        except InputError as error:
+            note(ending_row(ERROR, str(error)))
+            raise
+        note(ending_row(ending.reason, ending.detail))
     print(f"{folder.path}: ended, {ending.detail}")
     if ending.reason in ("max_rollouts", "max_tokens"):
         print(f"The same command with a higher {ending.reason.upper()} goes on from here")
@@ -119,19 +137,47 @@ def read_inputs(folder: RunFolder, config: Config) -> Calibrated:
         With the first file that has changed.
     """
     files = files_of(data_root(), config.settings.benchmark)
-    present = files.present()
     for name, path in vars(files).items():
-        then, now = config.inputs.get(name), present.get(name)
-        if (then or {}).get("sha256") != (sha256_of(now) if now else None):
-            raise InputError(
-                f"{path}: is not what {folder.config} was made with; restore it, or init a new run"
-            )
+        check_input(folder, config, name, path)
     return read_calibrated(files, config.n_trials)
+
+
+def check_input(folder: RunFolder, config: Config, name: str, path: Path) -> None:
+    """Hold one of the benchmark's files, by its name in CalibrationFiles, to what the run was made with.
+
+    Raises
+    ------
+    InputError
+        If it has changed, is missing, or was not there.
+    """
+    then = config.inputs.get(name, {}).get("sha256")
+    if then != (sha256_of(path) if path.exists() else None):
+        raise InputError(
+            f"{path}: is not what {folder.config} was made with; restore it, init a new run, or say with "
+            "BENCHFILL_DATA where the run's benchmark is"
+        )
+
+
+def check_versions(folder: RunFolder, config: Config, calibrated: Calibrated) -> None:
+    """Hold the graders to those of the run: its decisions rest on their verdicts and cannot be made again.
+
+    Raises
+    ------
+    InputError
+        With the first grader of another version.
+    """
+    for name, version in graders_of(calibrated.items).items():
+        if (then := config.versions.get(name)) != version:
+            raise InputError(
+                f"{folder.config}: the run's answers are graded with {name} {then}, and this is {name} {version}; a "
+                "run has one: go back to the earlier version (`make setup` installs its packages), or calibrate with "
+                "--regrade and init a new run"
+            )
 
 
 def same_panel(folder: RunFolder, config: Config, path: Path | None) -> Panel:
     """Return the panel, held to the identities that the run was made with."""
-    path = path or Path(config.panel["file"])
+    path = path or found_path(config.panel["file"])
     panel = read_panel(path)
     _check_identities(
         folder, path, config.panel["identities"], {one.name: one.identity for one in panel.verifiers}
@@ -141,7 +187,7 @@ def same_panel(folder: RunFolder, config: Config, path: Path | None) -> Panel:
 
 def same_rewriter(folder: RunFolder, config: Config, path: Path | None) -> Rewriter:
     """Return the rewriter, held to the identity that the run was made with."""
-    path = path or Path(config.rewriter["file"])
+    path = path or found_path(config.rewriter["file"])
     rewriter = read_rewriter(path)
     _check_identities(folder, path, config.rewriter["identities"], {rewriter.name: rewriter.identity})
     return rewriter

@@ -7,7 +7,6 @@ journals are opened together and locked: a second run on the same folder refuses
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -18,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from irt.arrays import IntArray
-from irt.io import InputError, atomic_writer
+from irt.io import InputError
 from propose.candidate import (
+    ACCEPTED,
+    VERIFY,
     Candidate,
     Decision,
     Solution,
@@ -28,12 +29,10 @@ from propose.candidate import (
     solution_from_row,
 )
 from propose.deciding import PanelAnswer
-from propose.settings import Settings, settings_from_fields
 from verifier.journal import Append, open_journal, read_journal
 from verifier.trials import TRIAL_OUTCOMES
 
-SCHEMA_VERSION = 1
-_REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[1]
 CHARACTERS_A_TOKEN = 4  # where a server does not count
 
 
@@ -68,10 +67,15 @@ class RunFolder:
         """One row a finished round."""
         return self.path / "rounds.jsonl"
 
+    @property
+    def starts(self) -> Path:
+        """Each start and its ending, see propose/starts.py."""
+        return self.path / "starts.jsonl"
+
 
 def data_root() -> Path:
     """Return where benchmarks are: the environment's BENCHFILL_DATA, or the repository's data."""
-    return Path(os.environ.get("BENCHFILL_DATA") or _REPOSITORY / "data")
+    return Path(os.environ.get("BENCHFILL_DATA") or REPOSITORY / "data")
 
 
 def folder_of(benchmark: str, run: str) -> RunFolder:
@@ -85,34 +89,8 @@ def folder_of(benchmark: str, run: str) -> RunFolder:
     for what, name in (("benchmark", benchmark), ("run", run)):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise InputError(f"{what} {name!r}: a name has letters, digits, '.', '_' and '-' alone")
-    root = Path(os.environ.get("BENCHFILL_RESULTS") or _REPOSITORY / "propose" / "results")
+    root = Path(os.environ.get("BENCHFILL_RESULTS") or REPOSITORY / "propose" / "results")
     return RunFolder(root / benchmark / run)
-
-
-@dataclass(frozen=True)
-class Config:
-    """What a run was made with.
-
-    Attributes
-    ----------
-    n_trials
-        Answers of a verifier to a candidate, as many as the calibration had.
-    inputs
-        Of the benchmark's files, by what they are: ``file`` (name) and ``sha256``.
-    panel, rewriter
-        ``file`` (path as given), and ``identities`` by name, in the order of the file.
-    simulated
-        Whether the answers come from the simulated panel.
-    """
-
-    settings: Settings
-    n_trials: int
-    inputs: Mapping[str, Mapping[str, str]]
-    panel: Mapping[str, Any]
-    rewriter: Mapping[str, Any]
-    versions: Mapping[str, str]
-    created: str
-    simulated: bool
 
 
 @dataclass
@@ -138,7 +116,9 @@ class RunState:
     candidates
         With a reply, by id; a failed request leaves no candidate here.
     solutions
-        By candidate, then number.
+        With a reply, by candidate, then number.
+    failed_candidates, failed_solutions
+        The same of requests that came to nothing and were not answered later: what was asked, and the error.
     decisions
         By candidate, then stage.
     answers
@@ -149,10 +129,23 @@ class RunState:
 
     candidates: dict[str, Candidate] = field(default_factory=dict)
     solutions: dict[str, dict[int, Solution]] = field(default_factory=dict)
+    failed_candidates: dict[str, Candidate] = field(default_factory=dict)
+    failed_solutions: dict[str, dict[int, Solution]] = field(default_factory=dict)
     decisions: dict[str, dict[str, Decision]] = field(default_factory=dict)
     answers: dict[str, dict[tuple[str, int], PanelAnswer | None]] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
+
+    @property
+    def accepted(self) -> list[Decision]:
+        """The decisions that accepted a candidate, in the order of the candidates' first decisions."""
+        verified = (stages.get(VERIFY) for stages in self.decisions.values())
+        return [decision for decision in verified if decision is not None and decision.decision == ACCEPTED]
+
+    @property
+    def expected_false_landings(self) -> float:
+        """How many of the accepted are expected to lie outside their gap: the sum of 1 − P(in gap)."""
+        return float(sum(1 - decision.figures["p_in_gap"] for decision in self.accepted))
 
     def counts(self, name: str, verifiers: tuple[str, ...], n_trials: int) -> tuple[IntArray, IntArray]:
         """Return a candidate's right answers and its trials by verifier, (M,) each."""
@@ -169,17 +162,20 @@ class RunState:
 
 def add_candidate_row(state: RunState, row: Mapping[str, Any]) -> None:
     """Take in a row of candidates.jsonl."""
-    if row["error"] is not None:
-        return
-    state.spent.rewriter_tokens += _tokens(row, "reply")
+    failed = row["error"] is not None
     if row["kind"] == "candidate":
         candidate = candidate_from_row(row)
-        state.candidates[candidate.id] = candidate
+        state.failed_candidates.pop(candidate.id, None)
+        (state.failed_candidates if failed else state.candidates)[candidate.id] = candidate
     elif row["kind"] == "solution":
         solution = solution_from_row(row)
-        state.solutions.setdefault(solution.id, {})[solution.number] = solution
+        state.failed_solutions.get(solution.id, {}).pop(solution.number, None)
+        solutions = state.failed_solutions if failed else state.solutions
+        solutions.setdefault(solution.id, {})[solution.number] = solution
     else:
         raise KeyError(f"kind {row['kind']!r}")
+    if not failed:
+        state.spent.rewriter_tokens += _tokens(row, "reply")
 
 
 def add_rollout_row(state: RunState, row: Mapping[str, Any]) -> None:
@@ -252,46 +248,6 @@ def open_journals(folder: RunFolder) -> Iterator[Journals]:
     with contextlib.ExitStack() as stack:
         paths = (folder.candidates, folder.rollouts, folder.decisions, folder.rounds)
         yield Journals(*(stack.enter_context(open_journal(path)) for path in paths))
-
-
-def write_config(folder: RunFolder, config: Config) -> None:
-    """Write config.json of a new run.
-
-    Raises
-    ------
-    InputError
-        If the run is there already.
-    """
-    if folder.config.exists():  # a folder without it is what a kill in the middle of init leaves
-        raise InputError(
-            f"{folder.path}: this run is there already and is left as it is; choose another RUN name"
-        )
-    with atomic_writer(folder.config) as handle:
-        fields = vars(config) | {"settings": config.settings.as_fields()}
-        json.dump({"schema_version": SCHEMA_VERSION, **fields}, handle, indent=2, ensure_ascii=False)
-        handle.write("\n")
-
-
-def read_config(folder: RunFolder) -> Config:
-    """Return what a run was made with.
-
-    Raises
-    ------
-    InputError
-        If there is no such run, or its config.json is not one.
-    """
-    path = folder.config
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such run; make it with `bash run_experiment.sh init`")
-    try:
-        fields = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); restore it from a copy, or init a new run") from error
-    wanted = {*Config.__dataclass_fields__, "schema_version"}
-    if not isinstance(fields, dict) or set(fields) != wanted or fields["schema_version"] != SCHEMA_VERSION:
-        raise InputError(f"{path}: not the config of a run of this version; init a new run")
-    del fields["schema_version"]
-    return Config(**fields | {"settings": settings_from_fields(fields["settings"], str(path))})
 
 
 def _tokens(row: Mapping[str, Any], text: str) -> int:

@@ -21,8 +21,10 @@ from typing import Any
 from irt.command import CommandParser, packages_of, run
 from irt.io import InputError
 from propose.calibrated import files_of
-from propose.candidate import REASONS, Decision
-from propose.run_folder import Config, RunFolder, RunState, data_root, read_config, read_state
+from propose.candidate import REASONS, Candidate, Decision, last_decision
+from propose.config import Config, read_config
+from propose.run import check_input
+from propose.run_folder import RunFolder, RunState, data_root, read_state
 from verifier.items import LABELS, Item, as_fields, read_items
 
 NOT_YET = "not decided yet"
@@ -55,7 +57,9 @@ def main() -> int:
     with packages_of("requirements_verifier.txt"):
         from propose.candidate_items import candidate_items
 
-    pool = read_items(files_of(data_root(), config.settings.benchmark).pool)
+    files = files_of(data_root(), config.settings.benchmark)
+    check_input(folder, config, "pool", files.pool)
+    pool = read_items(files.pool)
     items = {item.id: item for item in pool} | candidate_items(state.candidates.values(), pool)
     if arguments.candidate is None:
         print(json.dumps([life(state, name, config, items) for name in names_of(state)], ensure_ascii=False))
@@ -69,15 +73,20 @@ def main() -> int:
 
 
 def names_of(state: RunState) -> list[str]:
-    """Return the ids of all candidates; one whose request failed has a decision and nothing else."""
-    return sorted({*state.candidates, *state.decisions})
+    """Return the ids of all candidates, those without a reply too."""
+    return sorted({*state.candidates, *state.failed_candidates, *state.decisions})
+
+
+def candidate_of(state: RunState, name: str) -> Candidate | None:
+    """Return a candidate with its reply, else with its error; None where candidates.jsonl has neither."""
+    return state.candidates.get(name) or state.failed_candidates.get(name)
 
 
 def list_lines(state: RunState) -> list[str]:
     """Return a line for each candidate: id, parent, decision, reason."""
     lines = []
     for name in names_of(state):
-        candidate, last = state.candidates.get(name), _last(state.decisions.get(name, {}))
+        candidate, last = candidate_of(state, name), _last(state, name)
         parent = candidate.parent if candidate else "-"
         said = NOT_YET if last is None else f"{last.stage:7} {last.decision:9} {last.reason}"
         lines.append(f"{name:14} {said:34} parent {parent}".rstrip())
@@ -89,18 +98,19 @@ def life(state: RunState, name: str, config: Config, items: Mapping[str, Item]) 
 
     ``items`` are those of the pool and of the candidates, by id.
     """
-    candidate = state.candidates.get(name)
+    candidate = candidate_of(state, name)
+    solutions = state.failed_solutions.get(name, {}) | state.solutions.get(name, {})
     models = tuple(config.panel["identities"])
     correct, trials = state.counts(name, models, config.n_trials)
     stages = state.decisions.get(name, {})
-    last = _last(stages)
+    last = _last(state, name)
     return {
         "id": name,
         "simulated_panel": config.simulated,
         "candidate": None if candidate is None else asdict(candidate),
         "parent": None if candidate is None else as_fields(items[candidate.parent]),
         "item": as_fields(items[name]) if name in items else None,
-        "solutions": [asdict(one) for _, one in sorted(state.solutions.get(name, {}).items())],
+        "solutions": [asdict(one) for _, one in sorted(solutions.items())],
         "answers": {
             model: {
                 "correct": int(right),
@@ -126,18 +136,21 @@ def life_lines(found: dict[str, Any]) -> list[str]:
     if found["simulated_panel"]:
         lines.append("The panel and the rewriter are SIMULATED.")
     if candidate is None:
-        lines += ["", "The rewriter's request failed, so there is no text."]
+        lines += ["", "candidates.jsonl has no row of it."]
     else:
         lines += [
             "",
             f"made in     round {candidate['round']}, for the gap b {candidate['low']:.2f} to {candidate['high']:.2f}",
             f"aimed at    b {candidate['target_b']:.2f}, pass rate {candidate['target_pass_rate']:.1%}",
-            f"rewriter    {candidate['served_model']}, seed {candidate['seed']}, "
-            f"{candidate['completion_tokens']} tokens in {candidate['seconds']:.1f} s",
+            f"rewriter    {_request_text(candidate)}",
             *_item_block(f"parent {candidate['parent']}", found["parent"]),
             *_block("prompt", candidate["prompt"]),
             *(_block("thinking", candidate["reasoning"]) if candidate["reasoning"] else []),
-            *_block("reply", candidate["reply"]),
+            *(
+                _block("error", candidate["error"])
+                if candidate["error"]
+                else _block("reply", candidate["reply"])
+            ),
             *(_item_block("item, as read", found["item"]) if found["item"] else []),
         ]
     for solution in found["solutions"]:
@@ -145,7 +158,7 @@ def life_lines(found: dict[str, Any]) -> list[str]:
             solution["correct"]
         ]
         title = f"solution {solution['number']}: {solution['answer']!r}, {verdict} ({solution['outcome']})"
-        lines += _block(title, solution["reply"])
+        lines += _block(title, solution["error"] or solution["reply"])
     asked = {model: one for model, one in found["answers"].items() if one["trials"] or one["answers"]}
     if asked:
         lines += ["", "--- answers of the panel"]
@@ -161,6 +174,19 @@ def life_lines(found: dict[str, Any]) -> list[str]:
     if not found["decisions"]:
         lines.append(NOT_YET)
     return lines
+
+
+def _request_text(candidate: Mapping[str, Any]) -> str:
+    asked = f"seed {candidate['seed']}, {candidate['attempts']} attempts"
+    if candidate["error"]:
+        return f"{asked}, no reply"
+    tokens = (
+        "tokens not counted"
+        if candidate["completion_tokens"] is None
+        else f"{candidate['completion_tokens']} tokens"
+    )
+    end = f"{tokens} in {candidate['seconds']:.1f} s, ended by {candidate['finish_reason']!r}"
+    return f"{candidate['served_model']}, {asked}, {end}"
 
 
 def _said(decision: str, reason: str | None) -> str:
@@ -193,8 +219,8 @@ def _item_block(title: str, item: Mapping[str, Any]) -> list[str]:
     return [*_block(title, item["question"]), *choices, *checks, f"key: {item['answer']}"]
 
 
-def _last(stages: dict[str, Decision]) -> Decision | None:
-    return list(stages.values())[-1] if stages else None
+def _last(state: RunState, name: str) -> Decision | None:
+    return last_decision(state.decisions[name]) if name in state.decisions else None
 
 
 def _decision_fields(decision: Decision) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from irt.command import CommandParser, run
 from irt.io import InputError
+from propose.calibrated import check_present, files_of
 from propose.candidate import Brief, Miss
-from propose.prompting import FAMILIES, FOLDER, family_of, rewrite_prompt
+from propose.prompting import FAMILIES, FOLDER, family_for, rewrite_prompt
 from propose.run_folder import data_root
 from verifier.items import Item, read_items
 
@@ -44,8 +45,9 @@ def main() -> int:
     """Print the prompt."""
     arguments = parse_arguments()
     items = read_pool(arguments.benchmark, arguments.pool)
-    print(example_prompt(arguments.benchmark, items, arguments.parent), end="")
-    path = FOLDER / f"{family_of(arguments.benchmark).prompt}.txt"
+    brief = example_brief(arguments.benchmark, items, arguments.parent)
+    print(rewrite_prompt(brief), end="")
+    path = FOLDER / f"{family_for(brief.benchmark, brief.parent).prompt}.txt"
     print(f"The prompt is {os.path.relpath(path)}; its pass rates here are examples", file=sys.stderr)
     return 0
 
@@ -58,17 +60,15 @@ def read_pool(benchmark: str, given: Path | None) -> list[Item]:
     InputError
         If it is not there, with where it belongs.
     """
-    path = given or data_root() / "pool" / f"{benchmark}.jsonl"
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no item pool there; fetch it (python scripts/fetch_items.py {benchmark}), put it there, "
-            "or name it with --pool FILE"
-        )
-    return read_items(path)
+    if given is not None:
+        return read_items(given)
+    files = files_of(data_root(), benchmark)
+    check_present(files, "pool")
+    return read_items(files.pool)
 
 
-def example_prompt(benchmark: str, items: list[Item], parent_id: str | None) -> str:
-    """Return the prompt for one parent, with example figures.
+def example_brief(benchmark: str, items: list[Item], parent_id: str | None) -> Brief:
+    """Return what the prompt for one parent is made from, with example figures.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def example_prompt(benchmark: str, items: list[Item], parent_id: str | None) -> 
         raise InputError(f"--parent {parent_id}: no such item; the pool begins with {items[0].id}")
     others = [item for item in items if item.id != parents[0].id]
     neighbours = tuple(zip(others, NEIGHBOUR_PASS_RATES, strict=False))
-    return rewrite_prompt(
-        Brief(benchmark, parents[0], PARENT_PASS_RATE, TARGET_PASS_RATE, neighbours=neighbours, misses=MISSES)
+    return Brief(
+        benchmark, parents[0], PARENT_PASS_RATE, TARGET_PASS_RATE, neighbours=neighbours, misses=MISSES
     )
 
 

@@ -1,8 +1,9 @@
 """Show where a run of BenchFill stands; also while it runs, as only its journals are read.
 
 Input   the run's folder in BENCHFILL_RESULTS (propose/results), and the benchmark's calibration in BENCHFILL_DATA.
-Output  rounds, gaps before and now, candidates by state and reason, what was spent, what an accepted item costs, how
-        many of the accepted are expected to lie outside their gap (the sum of 1 − P), and what is left.
+Output  why the last start ended, or when it last wrote; rounds; gaps before and now, and which of them the panel
+        cannot resolve; candidates by state and reason; what was spent, and what an accepted item costs; how many of the
+        accepted are expected to lie outside their gap (the sum of 1 − P); the caps in force, and what is left.
 
 Examples:
   python -m propose.status aime25 first
@@ -12,18 +13,23 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from irt.arrays import FloatArray
-from irt.command import CommandParser, run
+from irt.command import CommandParser, packages_of, run
 from irt.difficulty import Gap, normalize, widest_gaps
-from propose.candidate import ACCEPTED, DROP, PASSED, REASONS, REJECTED, SCREEN, VERIFY, Decision
+from propose.calibrated import Calibrated
+from propose.candidate import PASSED, REASONS, REJECTED, last_decision
+from propose.config import Config, read_config
 from propose.run import read_inputs
-from propose.run_folder import Config, RunState, folder_of, read_config, read_state
+from propose.run_folder import RunFolder, RunState, folder_of, read_state
+from propose.starts import Start, caps_in_force, read_starts
 
 SHOWN_GAPS = 3
 
@@ -44,7 +50,7 @@ def main() -> int:
     folder = folder_of(arguments.benchmark, arguments.run)
     config = read_config(folder)
     calibrated = read_inputs(folder, config)
-    found = status(config, read_state(folder), calibrated.b_mean)
+    found = status(folder, config, calibrated)
     if arguments.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -52,27 +58,34 @@ def main() -> int:
     return 0
 
 
-def status(config: Config, state: RunState, originals: FloatArray) -> dict[str, Any]:
-    """Return all figures; ``cost`` per accepted item is None where none is accepted.
+def status(folder: RunFolder, config: Config, calibrated: Calibrated) -> dict[str, Any]:
+    """Return all figures.
 
-    Gaps are on the scale of the originals (z: 0 is the easiest, 1 the hardest) with their edges in b, too.
+    ``last_start`` is None before the first, its ``ending`` None while it runs or if it was killed. The cost of an
+    accepted item is None where none is accepted, a cap None where there is none. Gaps are on the scale of the originals
+    (z: 0 is the easiest, 1 the hardest) with their edges in b, too.
     """
-    settings = config.settings
-    last = {name: _last(stages) for name, stages in state.decisions.items()}
-    accepted = [one for _, one in sorted(last.items()) if one.decision == ACCEPTED]
+    settings, state, starts = config.settings, read_state(folder), read_starts(folder.starts)
+    originals = calibrated.b_mean
+    max_rollouts, max_tokens = caps_in_force(settings, starts)
+    last = {name: last_decision(stages) for name, stages in state.decisions.items()}
     undecided = [name for name in state.candidates if name not in last]
     verifying = [name for name, one in last.items() if one.decision == PASSED]
     reasons = Counter(one.reason for one in last.values() if one.decision == REJECTED)
-    b = np.clip([one.figures["b_mean"] for one in accepted], originals.min(), originals.max())
-    spent, made = state.spent, len(accepted)
+    b_new = [one.figures["b_mean"] for one in state.accepted]
+    b = np.clip(b_new, originals.min(), originals.max())
+    spent, made = state.spent, len(b_new)
     return {
         "benchmark": settings.benchmark,
         "run": settings.run,
         "simulated": config.simulated,
+        "starts": len(starts),
+        "last_start": _start_fields(starts[-1]) if starts else None,
+        "last_row": _last_row(folder),
         "rounds": {"done": len(state.rounds), "of": settings.max_rounds},
         "gaps_before": _gaps(originals, originals),
         "gaps_now": _gaps(np.concatenate([originals, b]), originals),
-        "unresolvable": state.rounds[-1]["unresolvable"] if state.rounds else [],
+        "unresolvable": _unresolvable(config, state, calibrated),
         "candidates": {
             "written": len(state.candidates),
             "to screen": len(undecided),
@@ -87,11 +100,12 @@ def status(config: Config, state: RunState, originals: FloatArray) -> dict[str, 
             "rollouts": round(spent.rollouts / made, 1) if made else None,
             "tokens": round(spent.tokens / made) if made else None,
         },
-        "expected_false_landings": round(sum(1 - one.figures["p_in_gap"] for one in accepted), 3),
+        "expected_false_landings": round(state.expected_false_landings, 3),
+        "caps": {"rollouts": max_rollouts, "tokens": max_tokens},
         "left": {
             "rounds": settings.max_rounds - len(state.rounds),
-            "rollouts": settings.max_rollouts and max(0, settings.max_rollouts - spent.rollouts),
-            "tokens": settings.max_tokens and max(0, settings.max_tokens - spent.tokens),
+            "rollouts": None if max_rollouts is None else max(0, max_rollouts - spent.rollouts),
+            "tokens": None if max_tokens is None else max(0, max_tokens - spent.tokens),
         },
     }
 
@@ -100,6 +114,7 @@ def print_status(found: dict[str, Any]) -> None:
     """Print the figures for people."""
     simulated = " (simulated)" if found["simulated"] else ""
     print(f"{found['benchmark']}, run {found['run']}{simulated}")
+    print(_start_line(found))
     print(f"Rounds: {found['rounds']['done']} of {found['rounds']['of']}")
     for title, name in (("before", "gaps_before"), ("now", "gaps_now")):
         gaps = ", ".join(
@@ -129,17 +144,61 @@ def print_status(found: dict[str, Any]) -> None:
             f"Of {found['candidates']['accepted']} accepted, {found['expected_false_landings']:.1f} are expected to "
             "lie outside their gap"
         )
-    left = found["left"]
+    left, cap = found["left"], found["caps"]
     caps = [
-        f"{left[name]:,} {what}"
+        f"{left[name]:,} of at most {cap[name]:,} {what}"
         for name, what in (("rollouts", "answers"), ("tokens", "tokens"))
-        if left[name] is not None
-    ]
+        if cap[name] is not None
+    ] or ["no cap of answers or tokens"]
     print("Left: " + ", ".join([f"{left['rounds']} rounds", *caps]))
 
 
-def _last(stages: dict[str, Decision]) -> Decision:
-    return next(stages[stage] for stage in (VERIFY, DROP, SCREEN) if stage in stages)
+def _start_line(found: dict[str, Any]) -> str:
+    start = found["last_start"]
+    if start is None:
+        return "Not started yet"
+    if start["ending"] is None:
+        return (
+            f"Started {start['time']}, and has not ended: it is running, or was killed; last row written "
+            f"{found['last_row']}"
+        )
+    return f"Ended {start['ending']['time']}: {start['ending']['detail']}"
+
+
+def _start_fields(start: Start) -> dict[str, Any]:
+    return vars(start) | {"ending": start.ending and vars(start.ending)}
+
+
+def _last_row(folder: RunFolder) -> str | None:
+    """Return when a journal was last written to; None if there is none."""
+    written = [path.stat().st_mtime for path in folder.path.glob("*.jsonl")]
+    if not written:
+        return None
+    return datetime.datetime.fromtimestamp(max(written), datetime.UTC).isoformat(timespec="seconds")
+
+
+def _unresolvable(config: Config, state: RunState, calibrated: Calibrated) -> list[dict[str, float]]:
+    """Return the gaps that the next round would be aimed at, if the panel could resolve them, widest first."""
+    with packages_of("requirements_verifier.txt"):
+        from propose.candidate_items import candidate_items
+        from propose.panel_tables import PanelTables, panel_tables
+        from propose.round_plan import plan_round
+
+    @cache
+    def tables_of(guessing: float) -> PanelTables:
+        return panel_tables(calibrated.abilities, calibrated.n_trials, guessing)
+
+    plan = plan_round(
+        len(state.rounds) + 1,
+        config.settings,
+        calibrated,
+        state.candidates,
+        state.decisions,
+        candidate_items(state.candidates.values(), calibrated.items),
+        tables_of,
+        lambda brief: "",
+    )
+    return [{"width": gap.width, "low": gap.low, "high": gap.high} for gap in plan.targets.unresolvable]
 
 
 def _gaps(b: FloatArray, originals: FloatArray) -> list[dict[str, float]]:

@@ -20,8 +20,9 @@ from irt.rasch import fit_rasch
 from irt.settings import SamplerSettings
 from propose.calibrated import Calibrated, files_of, read_calibrated
 from propose.candidate import RewriterJob
+from propose.config import Config, write_config
 from propose.loop import Run, run_rounds
-from propose.run_folder import Config, RunFolder, RunState, open_journals, write_config
+from propose.run_folder import RunFolder, RunState, open_journals
 from propose.settings import Settings
 from verifier.ability_posterior import Calibration, fit_ability
 from verifier.asking import seed_of

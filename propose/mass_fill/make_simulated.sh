@@ -28,6 +28,7 @@ while read -r name families seed; do
     "$python" -m verifier.simulated.make_items --count 32 --seed "$seed" --families "$families" \
         --output "$BENCHFILL_DATA/pool/$benchmark.jsonl"
     "$python" -m propose.calibrate "$benchmark" --panel "$work/panel.toml" --trials 8 >"$work/calibrate.log"
+    rm -rf "${output:?}/$name" "$output/$name.json" # an earlier one is of another fill
     "$python" -m propose.mass_fill "$benchmark" "$name" --panel "$work/panel.toml" --rewriter "$work/rewriter.toml" \
         --max-gap 0.08 --passes 2 --output "$output" </dev/null
 done <<'LIST'

@@ -18,9 +18,12 @@ from pathlib import Path
 
 from irt.io import InputError, atomic_writer, sha256_of, write_csv
 from irt.settings import SamplerSettings
-from propose.calibrated import files_of
+from propose.calibrated import check_present, files_of
+from propose.calibration_record import record_fields
+from propose.config import read_config
 from propose.outcome import Outcome, read_outcome
 from propose.recalibrate import finish
+from propose.run_folder import RunFolder
 from verifier.items import read_items, write_items
 
 RUN = "fill"
@@ -45,6 +48,12 @@ class Pass:
         return self.folder / "results" / self.benchmark / RUN
 
 
+def started(first: Pass) -> str | None:
+    """Return when the run of a first pass was made, which is when its fill was started; None before that."""
+    folder = RunFolder(first.run)
+    return read_config(folder).created if folder.config.exists() else None
+
+
 @contextmanager
 def roots(one: Pass) -> Iterator[dict[str, str]]:
     """Point BENCHFILL_DATA and BENCHFILL_RESULTS at a pass; yield the environment for its commands."""
@@ -67,18 +76,20 @@ def start_from_benchmark(one: Pass, data: Path) -> None:
     Raises
     ------
     InputError
-        If one of them is missing.
+        If one of them is missing, or not as it was when the fill was started.
     """
-    if one.data.exists():
-        return
     source = files_of(data, one.benchmark)
-    for path, what in (
-        (source.pool, "item pool"),
-        (source.matrix, "response matrix"),
-        (source.difficulty, "calibration table"),
-    ):
-        if not path.is_file():
-            raise InputError(f"{path}: the {what} is missing; `bash run_experiment.sh calibrate` makes it")
+    check_present(source)
+    if one.data.exists():
+        copied = files_of(one.data, one.benchmark)
+        for name, path in vars(source).items():
+            copy = getattr(copied, name)
+            if (path.exists() and sha256_of(path)) != (copy.exists() and sha256_of(copy)):
+                raise InputError(
+                    f"{path}: is not what {one.folder.parent} was started with ({copy}); restore it, or fill it under "
+                    "another name"
+                )
+        return
     unfinished = _fresh(one)
     target = files_of(unfinished, one.benchmark)
     for path in (target.pool, target.matrix, target.difficulty):
@@ -115,9 +126,11 @@ def start_from_pass(one: Pass, before: Outcome) -> None:
     write_csv(files.guessing, ["item_id", "guessing"], zip(columns, guessing, strict=True))
     _copy_difficulties(before.folder.path / "difficulty.csv", files.difficulty, columns)
     # Says that the table was fitted to this matrix, which is how abilities are then estimated from both.
+    fitted = {"matrix": {"file": files.matrix.name, "sha256": sha256_of(files.matrix)}}
+    graders = {name: version for name, version in before.config.versions.items() if name != "python"}
+    record = record_fields(files.pool, pool, before.config.panel["identities"], graders)
     with atomic_writer(files.difficulty.with_name("diagnostics.json")) as handle:
-        fitted = {"matrix": {"file": files.matrix.name, "sha256": sha256_of(files.matrix)}}
-        json.dump({"trials_per_cell": [before.config.n_trials], "inputs": fitted}, handle)
+        json.dump({"trials_per_cell": [before.config.n_trials], "inputs": fitted, **record}, handle)
     unfinished.rename(one.data)
 
 
@@ -142,11 +155,18 @@ def run_pass(
 
 def _call(word: str, one: Pass, options: Sequence[str], environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", f"propose.{word}", one.benchmark, RUN, *options]
-    done = subprocess.run(command, env=environment, stdout=sys.stderr, check=False)
-    if done.returncode:
+    # In a session of its own: an interrupt reaches it once, and is waited for, as it may have servers to stop.
+    with subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as process:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+    if status:
         raise InputError(
-            f"{one.folder}: `python -m propose.{word}` ended with status {done.returncode}, see above; the same "
-            "command goes on from here"
+            f"{one.folder}: `python -m propose.{word}` ended with status {status}, see above; the same command goes on "
+            "from here"
         )
 
 

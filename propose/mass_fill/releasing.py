@@ -4,7 +4,8 @@ NAME.json                     array of {id, question, answer}; originals first a
 NAME/items.jsonl              the same items with all that grading needs
 NAME/difficulty_before.csv    item,b_mean,b_sd of the originals, as they were calibrated before
 NAME/difficulty.csv           of all items, calibrated together
-NAME/provenance.json          who answered and wrote, what was spent, DDM and Max Gap before and after
+NAME/provenance.json          when it was started, who answered and wrote, what was spent, DDM and Max Gap before and
+                              after
 """
 
 from __future__ import annotations
@@ -17,12 +18,38 @@ from typing import Any
 
 from irt.difficulty import Diagnosis, diagnose
 from irt.difficulty_csv import read_difficulties
-from irt.io import atomic_writer, write_csv
+from irt.io import InputError, atomic_writer, write_csv
 from propose.filled import filled_pool, write_filled
 from propose.outcome import Outcome
 from verifier.items import write_items
 
 SCHEMA_VERSION = 1
+
+
+def check_ours(output: Path, name: str, started: str | None) -> None:
+    """Hold that nothing of another fill would be overwritten.
+
+    Parameters
+    ----------
+    started
+        When this fill was started, as its first run has it; None: it has not been.
+
+    Raises
+    ------
+    InputError
+        If there is a filled benchmark of that name that was not released by this fill.
+    """
+    there = [path for path in (output / f"{name}.json", output / name) if path.exists()]
+    if not there:
+        return
+    try:
+        said = json.loads((output / name / "provenance.json").read_bytes())["started"]
+    except (OSError, ValueError, KeyError, TypeError):  # none, or of something else
+        said = None
+    if said is None or said != started:
+        raise InputError(
+            f"{there[0]}: is there already and not of this fill; choose another name or --output, or remove it"
+        )
 
 
 def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any]:
@@ -35,6 +62,7 @@ def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any
     provenance = {
         "schema_version": SCHEMA_VERSION,
         "name": name,
+        "started": first.config.created,
         "panel": "simulated" if first.config.simulated else "models",
         "note": (
             "Filled with a simulated panel and a simulated rewriter: nothing here is a measurement of any model."
@@ -49,18 +77,18 @@ def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any
         "before": _figures(_diagnosis(first.folder.path / "difficulty_before.csv")),
         "after": _figures(_diagnosis(last.folder.path / "difficulty.csv")),
         "accepted": len(accepted),
-        "expected_false_landings": round(sum(outcome.expected_false_landings for outcome in passes), 4),
+        "expected_false_landings": round(sum(outcome.state.expected_false_landings for outcome in passes), 4),
         "candidates": sum(len(outcome.state.decisions) for outcome in passes),
         "rollouts": sum(outcome.state.spent.rollouts for outcome in passes),
         "tokens": sum(outcome.state.spent.tokens for outcome in passes),
     }
     ids = [item.id for item in pool]
+    with atomic_writer(folder / "provenance.json") as handle:  # first: it says whose the others are
+        json.dump(provenance, handle, indent=2, ensure_ascii=False)
+        handle.write("\n")
     _copy(first.folder.path / "difficulty_before.csv", folder / "difficulty_before.csv", ids)
     _copy(last.folder.path / "difficulty.csv", folder / "difficulty.csv", ids)
     write_items(folder / "items.jsonl", pool)
-    with atomic_writer(folder / "provenance.json") as handle:
-        json.dump(provenance, handle, indent=2, ensure_ascii=False)
-        handle.write("\n")
     write_filled(output / f"{name}.json", pool)
     return provenance
 

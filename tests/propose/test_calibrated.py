@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from irt.io import InputError, sha256_of, write_csv
-from propose.calibrated import CalibrationFiles, check_panel, files_of, read_calibrated
+from propose.calibrated import CalibrationFiles, check_panel, check_present, files_of, read_calibrated
+from propose.calibration_record import (
+    CalibrationRecord,
+    check_graders,
+    graders_of,
+    read_record,
+    record_fields,
+)
 from tests.propose.simulation import NAMES, calibrated
 from verifier.items import write_items
 
@@ -135,8 +142,77 @@ def test_whether_the_table_saw_these_answers_matters_only_with_guessing(files: C
 
 def test_panel_and_matrix_have_the_same_models() -> None:
     matrix, panel = Path("m.csv"), Path("p.toml")
-    check_panel(("a", "b"), ("b", "a"), matrix, panel)
+    silent = CalibrationRecord(Path("d.json"), None, None, None, None)
+    check_panel(("a", "b"), {"b": "1", "a": "2"}, matrix, panel, silent)
     with pytest.raises(InputError, match="p.toml: no verifier 'b', which is a row of m.csv"):
-        check_panel(("a", "b"), ("a",), matrix, panel)
+        check_panel(("a", "b"), {"a": "1"}, matrix, panel, silent)
     with pytest.raises(InputError, match="m.csv: no row 'c', which is a verifier of p.toml"):
-        check_panel(("a",), ("a", "c"), matrix, panel)
+        check_panel(("a",), {"a": "1", "c": "2"}, matrix, panel, silent)
+
+
+# What the calibration notes of itself ----------------------------------------------------------------------------
+
+
+def record(files: CalibrationFiles, **changed: object) -> CalibrationRecord:
+    """Note pool, verifiers and graders, as `calibrate` does, with some of it changed; return what is read back."""
+    items = calibrated().items
+    noted = record_fields(files.pool, items, {"a": "1", "b": "2"}, graders_of(items))
+    path = files.difficulty.with_name("diagnostics.json")
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | noted | changed))
+    return read_record(files.difficulty)
+
+
+def test_the_pool_that_was_calibrated_is_accepted(files: CalibrationFiles) -> None:
+    assert record(files).lacking == []
+    assert read_calibrated(files).items == calibrated().items
+
+
+def test_another_pool_of_the_same_length_is_refused(files: CalibrationFiles) -> None:
+    record(files)
+    items = calibrated().items
+    write_items(files.pool, [*items[:3], items[4], items[3], *items[5:]])
+    with pytest.raises(InputError, match=f"item 3 is '{items[4].id}', where '{items[3].id}' was calibrated"):
+        read_calibrated(files)
+    write_items(files.pool, [replace(items[0], question="What is 1 + 1?"), *items[1:]])
+    with pytest.raises(InputError, match="has the ids of the pool that was calibrated, but is another file"):
+        read_calibrated(files)
+    write_items(files.pool, items[:-1])
+    with pytest.raises(InputError, match=f"item 23 is None, where '{items[23].id}' was calibrated"):
+        read_calibrated(files)
+
+
+def test_a_verifier_that_is_sampled_otherwise_is_refused(files: CalibrationFiles) -> None:
+    noted, matrix, panel = record(files), Path("m.csv"), Path("p.toml")
+    check_panel(("a", "b"), {"b": "2", "a": "1"}, matrix, panel, noted)
+    with pytest.raises(InputError, match="p.toml: b is not as it was when the benchmark was calibrated"):
+        check_panel(("a", "b"), {"a": "1", "b": "3"}, matrix, panel, noted)
+
+
+def test_a_calibration_of_another_grader_is_refused(files: CalibrationFiles) -> None:
+    now = graders_of(calibrated().items)
+    check_graders(record(files), now)
+    (name,) = now
+    with pytest.raises(InputError, match=f"graded with {name} 0.1, and this is {name} .*calibrate --regrade"):
+        check_graders(record(files, graders={name: "0.1"}), now)
+
+
+@pytest.mark.parametrize("said", ["", "[]", "{", '{"pool": 1, "trials_per_cell": ["4"]}', '{"pool": {}}'])
+def test_what_a_calibration_does_not_say_is_not_checked_and_told(files: CalibrationFiles, said: str) -> None:
+    files.difficulty.with_name("diagnostics.json").write_text(said)
+    found = read_record(files.difficulty)
+    assert found.n_trials is None
+    assert found.lacking == ["its pool", "how its models were sampled", "who graded their answers"]
+    assert read_calibrated(files, 4).n_trials == 4
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "how"),
+    [
+        ("aime25", "`python scripts/fetch_items.py aime25 --output .*` fetches it"),
+        ("demo", "`python -m verifier.simulated.make_items --count 30 --output .*demo.jsonl` makes"),
+        ("simple", "write one JSON object a line there"),
+    ],
+)
+def test_how_a_missing_pool_is_made(tmp_path: Path, benchmark: str, how: str) -> None:
+    with pytest.raises(InputError, match=f"{benchmark}.jsonl: the item pool is missing; {how}"):
+        check_present(files_of(tmp_path, benchmark), "pool")

@@ -9,17 +9,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from irt.io import write_csv
+from irt.io import InputError, write_csv
+from propose import init
 from propose.calibrated import files_of, read_calibrated
+from propose.calibration_record import graders_of, record_fields
 from tests.propose.served import BENCHMARK, ROOT, Place, place
 from tests.propose.simulation import NAMES
 from tests.verifier.simulated.panel_process import simulated_panel
-from verifier.items import write_items
+from verifier.items import read_items, write_items
+from verifier.panel import read_panel
 from verifier.pools.pool_check import check_pool
 from verifier.pools.source_formats import read_items_of
 from verifier.pools.sources import read_sources
@@ -64,6 +68,28 @@ def test_init_says_what_it_starts_from_and_never_overwrites(here: Place) -> None
     assert "is there already and is left as it is" in second.stderr
 
 
+def test_init_says_what_it_could_not_check(here: Place) -> None:
+    made = here.init("one")
+    assert made.returncode == 0
+    assert made.stderr == (
+        f"note: {here.path}/data/calibration/sim/diagnostics.json does not say its pool or how its models were sampled "
+        "or who graded their answers, so that it could not be checked; `bash run_experiment.sh calibrate` notes it\n"
+    )
+    noted = _noted(here)
+    assert noted.init("two").stderr == ""
+
+
+def _noted(here: Place, **changed: object) -> Place:
+    """Note pool, verifiers and graders beside the calibration, as `calibrate` does, with some of it changed."""
+    files = files_of(here.path / "data", BENCHMARK)
+    items = read_items(files.pool)
+    identities = {one.name: one.identity for one in read_panel(here.panel).verifiers}
+    path = files.difficulty.with_name("diagnostics.json")
+    noted = record_fields(files.pool, items, identities, graders_of(items))
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | noted | changed))
+    return here
+
+
 def _without(name: str) -> Callable[[Place], None]:
     return lambda here: getattr(files_of(here.path / "data", BENCHMARK), name).unlink()
 
@@ -80,30 +106,163 @@ def _shorter_pool(here: Place) -> None:
 def _other_trials(here: Place) -> None:
     files = files_of(here.path / "data", BENCHMARK)
     rows = [line.split(",") for line in files.matrix.read_text().splitlines()]
-    write_csv(files.matrix, rows[0], [[row[0], "5", *row[2:]] for row in rows[1:]])
+    write_csv(files.matrix, rows[0], [rows[1], [rows[2][0], "5", *rows[2][2:]], *rows[3:]])
+
+
+def _other_pool(here: Place) -> None:
+    _noted(here)
+    items = make_items(24, seed=99)
+    write_items(
+        files_of(here.path / "data", BENCHMARK).pool, [replace(one, id=f"new-{one.id}") for one in items]
+    )
+
+
+def _warmer_panel(here: Place) -> None:
+    _noted(here)
+    here.panel.write_text(here.panel.read_text().replace("temperature = 1.0", "temperature = 0.5", 1))
+
+
+def _table(header: str, *rows: str) -> Callable[[Place], None]:
+    """Write another calibration table: the rows given, and then as many as there were."""
+
+    def spoil(here: Place) -> None:
+        path = files_of(here.path / "data", BENCHMARK).difficulty
+        rest = path.read_text().splitlines()[1 + len(rows) :]
+        path.write_text("\n".join([header, *rows, *rest]) + "\n")
+
+    return spoil
+
+
+def _matrix(old: str, new: str) -> Callable[[Place], None]:
+    def spoil(here: Place) -> None:
+        path = files_of(here.path / "data", BENCHMARK).matrix
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    return spoil
+
+
+def _trials_of_another_matrix(here: Place) -> None:
+    files = files_of(here.path / "data", BENCHMARK)
+    rows = [line.split(",") for line in files.matrix.read_text().splitlines()]
+    write_csv(files.trials, rows[0], [[row[0], *["8"] * (len(row) - 1)] for row in rows[1:]])
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (_without("pool"), "pool/sim.jsonl: the item pool is missing; "),
-        (_without("matrix"), "matrix/sim_response_matrix.csv: the response matrix of the panel is missing; "),
-        (_without("difficulty"), "calibration/sim/difficulty.csv: the calibration table is missing; "),
-        (lambda here: here.panel.unlink(), "panel.toml: No such file"),
-        (lambda here: here.rewriter.unlink(), "rewriter.toml: No such file"),
-        (_other_panel, "no verifier 'simulated-03', which is a row of"),
-        (_shorter_pool, "24 columns of items, and"),
-        (_other_trials, "5"),
+        (
+            _without("pool"),
+            "DATA/pool/sim.jsonl: the item pool is missing; `python -m verifier.simulated.make_items --count 30 "
+            "--output DATA/pool/sim.jsonl` makes a simulated one",
+        ),
+        (
+            _without("matrix"),
+            "DATA/matrix/sim_response_matrix.csv: the response matrix of the panel is missing; `bash run_experiment.sh "
+            "calibrate` makes it",
+        ),
+        (
+            _without("difficulty"),
+            "DATA/calibration/sim/difficulty.csv: the calibration table is missing; `bash run_experiment.sh calibrate` "
+            "makes it",
+        ),
+        (
+            _table("item,b_sd", "q0,0.3"),
+            "DATA/calibration/sim/difficulty.csv:1: no column 'b_mean'; the columns there are 'item', 'b_sd'; use the "
+            "difficulty.csv of scripts/fit_irt.py",
+        ),
+        (
+            _table("item,b_mean", "q0,0.3"),
+            "DATA/calibration/sim/difficulty.csv:1: no column 'b_sd'; the columns there are 'item', 'b_mean'; use the "
+            "difficulty.csv of scripts/fit_irt.py",
+        ),
+        (
+            _table("item,b_mean,b_sd", "q0,nan,0.3"),
+            "DATA/calibration/sim/difficulty.csv:2: item 'q0': b_mean must be a finite number, found 'nan'",
+        ),
+        (
+            _table("item,b_mean,b_sd", "q0,1.0,nan"),
+            "DATA/calibration/sim/difficulty.csv:2: item 'q0': b_sd must be a number above 0, found 'nan'",
+        ),
+        (
+            _table("item,b_mean,b_sd", "q0,1.0,0.3", "other,1.0,0.3"),
+            "DATA/calibration/sim/difficulty.csv: no row for 1 of 24 items of DATA/matrix/sim_response_matrix.csv: "
+            "'q1'; calibrate them too, or leave their columns out",
+        ),
+        (
+            _matrix("q3,q4", "q4,q3"),
+            "DATA/matrix/sim_response_matrix.csv: column 5 is 'q4' where q3 is expected: the position of 'SIM-0004' in "
+            "DATA/pool/sim.jsonl",
+        ),
+        (
+            _matrix("q0,", "SIM-0001,"),
+            "DATA/matrix/sim_response_matrix.csv: column 2 is 'SIM-0001' where q0 is expected: the position of "
+            "'SIM-0001' in DATA/pool/sim.jsonl",
+        ),
+        (
+            _matrix("simulated-03", "somebody"),
+            "PLACE/panel.toml: no verifier 'somebody', which is a row of DATA/matrix/sim_response_matrix.csv; the "
+            "models that calibrated the benchmark must answer new items too",
+        ),
+        (
+            _other_trials,
+            "DATA/matrix/sim_response_matrix.csv:3: model 'simulated-02', item 'q0': found 5, expected 0 to 4; a count "
+            "cannot exceed the number of trials",
+        ),
+        (
+            _trials_of_another_matrix,
+            "DATA/matrix/sim_trials.csv: the largest number of trials is 8, the calibration had 4; use the trials and "
+            "the calibration of one matrix",
+        ),
+        (
+            _shorter_pool,
+            "DATA/matrix/sim_response_matrix.csv: 24 columns of items, and DATA/pool/sim.jsonl has 3 items; a column "
+            "q0, q1, … is a position in the pool",
+        ),
+        (
+            _other_pool,
+            "DATA/pool/sim.jsonl: item 0 is 'new-SIM-0001', where 'SIM-0001' was calibrated "
+            "(DATA/calibration/sim/diagnostics.json); restore the pool, or `bash run_experiment.sh calibrate` again",
+        ),
+        (
+            _other_panel,
+            "PLACE/panel.toml: no verifier 'simulated-03', which is a row of DATA/matrix/sim_response_matrix.csv; the "
+            "models that calibrated the benchmark must answer new items too",
+        ),
+        (
+            _warmer_panel,
+            "PLACE/panel.toml: simulated-01 is not as it was when the benchmark was calibrated "
+            "(DATA/calibration/sim/diagnostics.json): model, revision, sampling, thinking, max_tokens or system prompt "
+            "differ; restore it, or `bash run_experiment.sh calibrate` with this panel",
+        ),
+        (
+            lambda here: here.rewriter.write_text("[model]"),
+            "PLACE/rewriter.toml: unknown key 'model'; a rewriter's file has concurrency, deadline_seconds and "
+            "[rewriter]",
+        ),
     ],
 )
-def test_init_says_in_one_line_what_is_missing(
-    here: Place, spoil: Callable[[Place], None], words: str
+def test_init_says_what_is_missing_or_does_not_fit(
+    here: Place, spoil: Callable[[Place], object], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil(here)
+    for name in ("BENCHFILL_DATA", "BENCHFILL_RESULTS"):
+        monkeypatch.setenv(name, here.environment()[name])
+    options = ("--panel", str(here.panel), "--rewriter", str(here.rewriter))
+    monkeypatch.setattr(sys, "argv", ["init", BENCHMARK, "one", *options])
+    with pytest.raises(InputError) as refused:
+        init.main()
+    said = str(refused.value).replace(str(here.path / "data"), "DATA").replace(str(here.path), "PLACE")
+    assert said == words
+    assert not here.folder("one").path.exists()
+
+
+@pytest.mark.parametrize("name", ["panel", "rewriter"])
+def test_init_says_in_one_line_which_file_is_missing(here: Place, name: str) -> None:
+    getattr(here, name).unlink()
     refused = here.init("one")
     assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1, refused.stderr
-    assert words in refused.stderr
+    assert refused.stderr == f"init.py: error: {getattr(here, name)}: No such file or directory\n"
     assert not here.folder("one").path.exists()
 
 
@@ -164,11 +323,48 @@ def test_a_run_comes_to_its_end_and_status_tells(done: Place) -> None:
     assert found["rollouts"] == sum('"kind": "answer"' in row for row in rows)
 
 
+def _journals(here: Place) -> dict[str, bytes]:
+    folder = here.folder("one").path
+    return {path.name: path.read_bytes() for path in folder.glob("*.jsonl") if path.name != "starts.jsonl"}
+
+
 def test_a_run_that_is_done_asks_nothing_more(done: Place) -> None:
-    before = {path: path.read_bytes() for path in done.folder("one").path.glob("*.jsonl")}
+    before = _journals(done)
+    assert len(before) == 4
     again = done.do("run", BENCHMARK, "one")
     assert again.returncode == 0
-    assert before == {path: path.read_bytes() for path in done.folder("one").path.glob("*.jsonl")}
+    assert _journals(done) == before
+
+
+def test_status_knows_what_the_panel_cannot_resolve_before_a_round_is_done(here: Place) -> None:
+    assert here.init("one", small=()).returncode == 0  # three gaps a round
+    found = json.loads(here.do("status", BENCHMARK, "one", "--json").stdout)
+    assert (found["starts"], found["last_start"], found["last_row"]) == (0, None, None)
+    assert found["rounds"]["done"] == 0
+    # With 48 answers an item's difficulty is known to 0.3, and between most of the 24 items there is less room.
+    widths = [gap["width"] for gap in found["unresolvable"]]
+    assert widths
+    assert max(widths) < 0.5
+    assert "Not started yet" in (told := here.do("status", BENCHMARK, "one").stdout)
+    assert "Too narrow for the panel to resolve: b " in told
+
+
+def test_another_grader_version_is_refused(done: Place) -> None:
+    config = done.folder("one").config
+    kept = config.read_text()
+    fields = json.loads(kept)
+    fields["versions"]["math"] = "0.1"
+    config.write_text(json.dumps(fields))
+    before = _journals(done)
+    try:
+        refused = done.do("run", BENCHMARK, "one")
+    finally:
+        config.write_text(kept)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert "the run's answers are graded with math 0.1, and this is math " in refused.stderr
+    assert "go back to the earlier version" in refused.stderr
+    assert _journals(done) == before
 
 
 def test_changed_inputs_are_refused(done: Place) -> None:
@@ -199,8 +395,30 @@ def test_a_cap_ends_it_cleanly_and_a_higher_one_goes_on(here: Place) -> None:
     assert "50 of at most 50 answers of the panel are spent" in capped.stdout
     assert json.loads(here.do("status", BENCHMARK, "one", "--json").stdout)["rollouts"] == 50
     more = here.do("run", BENCHMARK, "one", "--max-rollouts", 60)
-    assert json.loads(here.do("status", BENCHMARK, "one", "--json").stdout)["rollouts"] == 60
     assert more.returncode == 0
+    found = json.loads(here.do("status", BENCHMARK, "one", "--json").stdout)
+    assert found["rollouts"] == 60
+    assert found["caps"] == {"rollouts": 60, "tokens": None}
+    assert found["left"] == {"rounds": 2, "rollouts": 0, "tokens": None}
+    assert found["starts"] == 2
+    assert found["last_start"]["ending"]["reason"] == "max_rollouts"
+    told = here.do("status", BENCHMARK, "one").stdout
+    assert ": 60 of at most 60 answers of the panel are spent\n" in told
+    assert "Left: 2 rounds, 0 of at most 60 answers\n" in told
+
+
+def test_a_run_works_from_another_folder_than_its_init(here: Place) -> None:
+    files = ("--panel", "panel.toml", "--rewriter", "./rewriter.toml")
+    made = here.do("init", BENCHMARK, "one", *files, "--max-rounds", 1, "--gaps", 1, "--parents", 1)
+    assert made.returncode == 0, made.stderr  # from here.path
+    elsewhere = here.path / "elsewhere"
+    elsewhere.mkdir()
+    ended = subprocess.run(
+        here.command("run", BENCHMARK, "one", "--max-rollouts", 5),
+        cwd=elsewhere, env=here.environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert "5 of at most 5 answers" in ended.stdout
 
 
 def test_two_on_one_folder_and_ctrl_c(tmp_path: Path) -> None:
@@ -221,7 +439,11 @@ def test_two_on_one_folder_and_ctrl_c(tmp_path: Path) -> None:
             assert second.stderr.count("\n") == 1
             told = here.do("status", BENCHMARK, "one", "--json")
             assert told.returncode == 0, told.stderr
-            assert json.loads(told.stdout)["candidates"]["with the panel"] > 0
+            found = json.loads(told.stdout)
+            assert found["candidates"]["with the panel"] > 0
+            assert found["starts"] == 1  # the one that was refused is none
+            assert found["last_start"]["ending"] is None
+            assert "has not ended: it is running, or was killed" in here.do("status", BENCHMARK, "one").stdout
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=30)
         finally:
@@ -229,6 +451,8 @@ def test_two_on_one_folder_and_ctrl_c(tmp_path: Path) -> None:
         assert process.returncode == 130
         assert "Traceback" not in errors
         assert "interrupted" in errors
+        found = json.loads(here.do("status", BENCHMARK, "one", "--json").stdout)
+        assert found["last_start"]["ending"]["reason"] == "interrupted"
 
 
 def test_a_server_that_is_not_there_is_one_line(done: Place, tmp_path: Path) -> None:
@@ -238,6 +462,9 @@ def test_a_server_that_is_not_there_is_one_line(done: Place, tmp_path: Path) -> 
     assert refused.returncode == 2
     assert "127.0.0.1:9" in refused.stderr
     assert "Traceback" not in refused.stderr
+    told = here.do("status", BENCHMARK, "one").stdout
+    assert "\nEnded " in told
+    assert "127.0.0.1:9" in told
 
 
 def script(here: Place, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -82,6 +83,48 @@ def test_two_passes_are_released_and_the_same_command_asks_nothing_again(
     again = mass_fill(tmp_path, served)
     assert again.stdout == done.stdout
     assert {path: path.read_bytes() for path in journals} == journals
+
+    # Another fill of that name overwrites nothing, and pays for nothing.
+    write_benchmark(tmp_path / "other" / "data", "demo", items, 4, seed=2)
+    other = mass_fill(tmp_path / "other", served, "--output", str(tmp_path / "filled"))
+    assert (other.returncode, other.stdout) == (2, "")
+    assert other.stderr.endswith(
+        "filled/SIM-T.json: is there already and not of this fill; choose another name or --output, or remove it\n"
+    )
+    assert other.stderr.count("\n") == 1
+    assert not (tmp_path / "other" / "results").exists()
+    assert json.loads((tmp_path / "filled" / "SIM-T.json").read_text(encoding="utf-8")) == entries
+
+    # Nor does this fill go on from another calibration than it was started with.
+    table = tmp_path / "data" / "calibration" / "demo" / "difficulty.csv"
+    table.write_text(table.read_text().replace(",0.2\n", ",0.3\n", 1))
+    changed = mass_fill(tmp_path, served)
+    assert (changed.returncode, changed.stdout) == (2, "")
+    assert "mass-SIM-T was started with" in changed.stderr
+    assert changed.stderr.count("\n") == 1
+
+
+def test_a_benchmark_that_is_under_the_target_already_is_left_alone(tmp_path: Path) -> None:
+    items = pool_with_gap(24, (-0.9, 1.3), seed=2, families=["power"])
+    write_benchmark(tmp_path / "data", "demo", items, 4, seed=1)
+    done = mass_fill(tmp_path, SIMULATED, "--max-gap", "0.9")  # whose server is not there
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(
+        r"Ended: Max Gap is 0\.[3-8]\d{3}, under 0\.9\nNo pass was made, and nothing was written\n",
+        done.stdout,
+    )
+    assert not (tmp_path / "filled").exists()
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_cap_of_tokens_ends_it(tmp_path: Path, served: tuple[Path, Path]) -> None:
+    write_benchmark(tmp_path / "data", "demo", pool_with_gap(12, (-0.9, 1.3), seed=2), 4, seed=1)
+    done = mass_fill(tmp_path, served, "--max-tokens", "5000")
+    assert done.returncode == 0, done.stderr
+    provenance = json.loads((tmp_path / "filled" / "SIM-T" / "provenance.json").read_text(encoding="utf-8"))
+    assert 5000 - 4096 < provenance["tokens"] <= 5000
+    assert f"Ended: {provenance['tokens']:,} of at most 5,000 tokens are spent" in done.stdout
+    assert len(list((tmp_path / "results" / "demo" / "mass-SIM-T").iterdir())) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from irt.io import InputError
 from propose import prompting
 from propose.candidate import Brief, Miss
 from propose.parsing import parse_reply
-from propose.prompting import FAMILIES, FOLDER, family_of, rewrite_prompt
-from propose.show_prompt import example_prompt
+from propose.prompting import FAMILIES, FOLDER, family_for, family_of, rewrite_prompt
+from propose.show_prompt import example_brief
 from verifier.items import Item, write_items
 from verifier.pools.source_formats import read_items_of
 from verifier.pools.sources import read_sources
@@ -111,9 +111,17 @@ def test_the_simulated_rewriter_reads_target_parent_and_feedback(family: str) ->
 
 
 def test_prompts_are_plain_files_and_each_is_used() -> None:
-    used = {family.prompt for family in FAMILIES.values()} | {"general"}
+    used = {family.prompt for family in FAMILIES.values()} | {"general", "simulated"}
     assert {path.stem for path in FOLDER.glob("*.txt")} == used
     assert family_of("../demo").prompt == family_of("anything").prompt == "general"
+
+
+def test_the_simulated_prompt_goes_by_the_item_and_not_by_the_name_of_its_benchmark() -> None:
+    simulated = make_items(1, seed=4)[0]
+    real = Item("x", "What is 1 + 1?", "2", "math")
+    assert {family_for(name, simulated).prompt for name in ("demo", "mine", "sim-a")} == {"simulated"}
+    assert {family_for(name, real).prompt for name in ("demo", "mine", "sim-a")} == {"general"}
+    assert family_for("aime25", simulated) == family_of("aime25")  # a listed benchmark keeps its own
 
 
 # The command -----------------------------------------------------------------------------------------------------
@@ -159,6 +167,6 @@ def test_the_prompts_of_all_eight_benchmarks_are_rendered(benchmark: str) -> Non
     paths = [Path(folder) / f"{name}.jsonl" for name in names.get(benchmark, [benchmark])]
     items = read_items_of(read_sources()[benchmark], paths)
     for item in items[:: max(1, len(items) // 10)]:
-        text = example_prompt(benchmark, items, item.id)
+        text = rewrite_prompt(example_brief(benchmark, items, item.id))
         assert item.question in text and len(text) < 20_000
         assert re.findall(r"^Target pass rate of the panel: (.*)$", text, re.M) == ["40 %"]

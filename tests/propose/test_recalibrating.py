@@ -40,6 +40,22 @@ def filled() -> Recalibration:
     return recalibrate(answers, counts(new, 2, 0.25), b_before, QUICK)
 
 
+def test_before_is_of_the_originals_alone_whatever_the_new_items_answers_are(filled: Recalibration) -> None:
+    originals, _ = truth()
+    answers = counts(originals, 1)
+    alone = recalibrate(
+        answers,
+        no_items(),
+        fit_rasch(answers.correct, answers.trials, 0.0, settings=QUICK).difficulty.mean,
+        QUICK,
+    )
+    assert filled.before == alone.before
+    assert alone.fit.draws is not None
+    draws = alone.fit.draws.b.reshape(-1, 28).astype(float)
+    by_hand = [max_gap(normalize(draw)) for draw in draws.tolist()]
+    assert filled.before.max_gap.low == pytest.approx(np.quantile(by_hand, 0.05), abs=1e-12)
+
+
 def test_new_items_in_the_hole_close_it(filled: Recalibration) -> None:
     assert (filled.before.items, filled.after.items) == (28, 32)
     assert filled.after.max_gap.of_estimates < 0.6 * filled.before.max_gap.of_estimates

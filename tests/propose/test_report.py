@@ -73,7 +73,7 @@ def test_a_run_has_accepted_items_with_full_counts(outcome: Outcome) -> None:
     for one in outcome.accepted:
         assert one.figure("trials") == [TRIALS] * 12
         assert one.figure("low") < one.figure("b_mean") < one.figure("high")
-    assert outcome.expected_false_landings == pytest.approx(
+    assert outcome.state.expected_false_landings == pytest.approx(
         sum(1 - one.decision.figures["p_in_gap"] for one in outcome.accepted)
     )
 
@@ -127,7 +127,7 @@ def test_a_pool_that_changed_since_is_refused(folder: Path, monkeypatch: pytest.
     was = pool.read_text(encoding="utf-8")
     pool.write_text(was + "\n", encoding="utf-8")
     try:
-        with pytest.raises(InputError, match="restore it, or init a new run"):
+        with pytest.raises(InputError, match="restore it, init a new run, or say with BENCHFILL_DATA"):
             read_outcome(folder)
     finally:
         pool.write_text(was, encoding="utf-8")

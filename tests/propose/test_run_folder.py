@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,23 @@ import pytest
 
 from irt.io import InputError
 from propose.candidate import Decision, decision_row
+from propose.config import Config, found_path, read_config, stored_path, write_config
 from propose.deciding import PanelAnswer
 from propose.run_folder import (
-    Config,
+    REPOSITORY,
     RunFolder,
     RunState,
+    add_candidate_row,
+    add_decision,
     add_rollout_row,
     folder_of,
     open_journals,
-    read_config,
     read_state,
-    write_config,
 )
 from propose.settings import Settings
+from propose.starts import caps_in_force, ending_row, read_starts, start_row
 from tests.propose.simulation import run_in_process
+from verifier.journal import open_journal
 
 CONFIG = Config(Settings("sim", "one"), 4, {}, {"file": "p"}, {"file": "r"}, {}, "now", True)
 
@@ -50,6 +54,36 @@ def test_a_broken_config_is_one_line(tmp_path: Path, text: str) -> None:
     here.config.write_text(text)
     with pytest.raises(InputError, match="config.json: not"):
         read_config(here)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (lambda fields: fields | {"panel": []}, "panel must be an object"),
+        (lambda fields: fields | {"schema_version": 0}, "not the config of a run of this version"),
+        (
+            lambda fields: fields | {"settings": fields["settings"] | {"gaps": 0}},
+            "gaps must be a whole number",
+        ),
+    ],
+)
+def test_a_config_that_was_edited_is_one_line(tmp_path: Path, text: Callable[[Any], Any], words: str) -> None:
+    here = folder(tmp_path)
+    write_config(here, CONFIG)
+    here.config.write_text(json.dumps(text(json.loads(here.config.read_bytes()))))
+    with pytest.raises(InputError, match=words):
+        read_config(here)
+
+
+def test_a_path_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = stored_path(Path("mine.toml"))
+    monkeypatch.chdir(REPOSITORY / "verifier")
+    theirs = stored_path(Path("panel.toml"))
+    assert theirs == "verifier/panel.toml"  # holds in a copy of the repository elsewhere
+    monkeypatch.chdir("/")
+    assert found_path(mine) == tmp_path / "mine.toml"
+    assert found_path(theirs).is_file()
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b"])
@@ -84,6 +118,46 @@ def test_a_second_run_on_the_folder_is_refused(tmp_path: Path) -> None:
             pass
 
 
+# Starts and endings -----------------------------------------------------------------------------------------------
+
+
+def test_the_caps_in_force_are_those_of_the_last_start(tmp_path: Path) -> None:
+    path, settings = tmp_path / "starts.jsonl", Settings("sim", "one", max_tokens=7)
+    assert read_starts(path) == []
+    assert caps_in_force(settings, []) == (None, 7)
+    with open_journal(path) as note:
+        note(start_row(replace(settings, max_rollouts=50)))
+        note(ending_row("max_rollouts", "50 are spent"))
+        note(start_row(replace(settings, max_tokens=9)))
+    first, second = read_starts(path)
+    assert first.ending is not None
+    assert (first.max_rollouts, first.ending.reason, first.ending.detail) == (
+        50,
+        "max_rollouts",
+        "50 are spent",
+    )
+    assert second.ending is None
+    assert caps_in_force(settings, [first, second]) == (None, 9)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"kind": "ending", "time": "", "reason": "", "detail": ""}',
+        '{"kind": "start", "time": "", "max_rollouts": "7", "max_tokens": null}',
+        '{"kind": "start"}',
+    ],
+)
+def test_a_line_that_is_no_start_is_named(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "starts.jsonl"
+    path.write_text(row + "\n")
+    with pytest.raises(InputError, match="starts.jsonl:1: not a row of this journal"):
+        read_starts(path)
+
+
+# Rows ---------------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", ["candidates", "rollouts", "decisions"])
 def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str) -> None:
     here = folder(tmp_path)
@@ -92,6 +166,47 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, name: str) -> None:
     path.write_text('{"kind": "unheard"}\n')
     with pytest.raises(InputError, match=f"{name}.jsonl:1: not a row of this journal"):
         read_state(here)
+
+
+def asked(kind: str, error: str | None, **more: Any) -> dict[str, Any]:
+    head = {
+        "id": "c",
+        "kind": kind,
+        "prompt": "write",
+        "parent": "q",
+        "round": 1,
+        "gap": 1,
+        "low": 0.0,
+        "high": 1.0,
+    }
+    reply = {"target_b": 0.5, "target_pass_rate": 0.4, "seed": 1, "reply": "abcd", "reasoning": None}
+    return head | reply | {"completion_tokens": 5, "error": error} | more
+
+
+def test_a_request_that_failed_is_kept_until_it_is_answered_and_costs_nothing() -> None:
+    state = RunState()
+    add_candidate_row(state, asked("candidate", "HTTP 500"))
+    solution = {"number": 2, "outcome": "error", "correct": None, "answer": None}
+    add_candidate_row(state, asked("solution", "timed out", **solution))
+    assert (state.candidates, state.solutions, state.spent.tokens) == ({}, {}, 0)
+    assert state.failed_candidates["c"].error == "HTTP 500"
+    assert state.failed_candidates["c"].prompt == "write"
+    assert state.failed_solutions["c"][2].error == "timed out"
+    add_candidate_row(state, asked("candidate", None))
+    add_candidate_row(state, asked("solution", None, **solution | {"outcome": "ok", "correct": True}))
+    assert (state.failed_candidates, state.failed_solutions) == ({}, {"c": {}})
+    assert state.candidates["c"].reply == "abcd"
+    assert state.spent.tokens == 10
+
+
+def test_the_expected_false_landings_are_those_of_the_accepted_alone() -> None:
+    state = RunState()
+    for name, decision, p in (("a", "accepted", 0.75), ("b", "rejected", 0.25), ("c", "accepted", 0.5)):
+        add_decision(state, Decision(name, 1, "screen", "passed"))
+        add_decision(state, Decision(name, 1, "verify", decision, figures={"p_in_gap": p}))
+    add_decision(state, Decision("d", 1, "screen", "rejected", "malformed"))
+    assert [one.id for one in state.accepted] == ["a", "c"]
+    assert state.expected_false_landings == 0.75
 
 
 def rollout(kind: str, outcome: str, **more: Any) -> dict[str, Any]:
