@@ -1,0 +1,247 @@
+"""Hide answers and predict them, to see whether several abilities say more than simple means do.
+
+Input   response matrices, one a benchmark, .csv or .csv.gz: column model, then one column an item; cells are counts of
+        correct answers, blank = never asked; models are joined by name. Trials: NAME.trials.csv beside NAME.csv, else
+        --n-trials, else n_trials in NAME.json.
+Output  accuracy, log-loss, Brier score, AUC and calibration error of each predictor, over all answers and by benchmark,
+        with 95 % intervals over models; and what the models of ability gain over the additive model and the benchmark
+        mean. --json prints, and --output writes, all figures, differences and intervals.
+
+What is hidden (--protocol):
+  cells    a share of all answers; every fold hides another, so each answer is predicted once
+  models   all but --known answers of the models of each fold; the items are fitted without these models
+  items    all but --known answers to the items of each fold; the abilities are fitted without these items
+
+Predictors: global mean; the model's mean; its mean in the benchmark; the item's mean (each leans on two more answers at
+the mean of what it is a part of); additive: logit P = ability + easiness; D-D: logit P = a·θ + d in D dimensions.
+
+Examples:
+  python scripts/predict_responses.py gsm8k.csv.gz math.csv.gz --n-trials 1 --dims 1 2 3
+  python scripts/predict_responses.py *.csv.gz --n-trials 1 --protocol models --known 20 --output scores.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import InputError, check_output, write_csv
+from irt.progress import progress
+from irt.tables import NOT_KNOWN, Table, as_text
+
+if TYPE_CHECKING:
+    from irt.mirt_data import Benchmarks
+    from irt.prediction_scores import Score
+
+SCHEMA_VERSION = 1
+TITLES = {"cells": "random cells", "models": "new models", "items": "new items"}
+HEADER = ("protocol", "predictor", "minus", "average", "benchmark", "metric", "value", "low", "high")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
+    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
+    parser.add_argument(
+        "--common-models", action="store_true", help="use only the models that are in every matrix"
+    )
+    parser.add_argument(
+        "--protocol", choices=tuple(TITLES), default="cells", help="what is hidden (%(default)s)"
+    )
+    parser.add_argument(
+        "--dims", nargs="+", type=whole_number(1, 20), default=[1, 2], metavar="D", help="dimensions (1 2)"
+    )
+    parser.add_argument("--folds", type=whole_number(2), default=10, help="folds (%(default)s)")
+    parser.add_argument(
+        "--known",
+        type=whole_number(1),
+        default=20,
+        help="known answers of a new model or to a new item, drawn at random (%(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--output", type=Path, metavar="FILE.csv", help="also write all figures")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read, predict, and print how good the predictions are."""
+    arguments = parse_arguments()
+    dims = sorted(set(arguments.dims))
+    if arguments.output is not None:
+        if arguments.output.suffix != ".csv":
+            raise InputError(f"--output {arguments.output}: the file name must end in .csv")
+        check_output(arguments.output)
+    with packages_of("requirements_irt.txt"):
+        from irt.mirt_data import find_trials, read_benchmarks
+        from irt.prediction_scores import score_predictions
+        from irt.predictors import ADDITIVE, BENCHMARK_MEAN, predict_folds
+
+    inputs = {path.resolve() for path in (*arguments.matrices, *map(find_trials, arguments.matrices)) if path}
+    if arguments.output is not None and arguments.output.resolve() in inputs:
+        raise InputError(f"--output {arguments.output} is an input; choose another name")
+    data = read_benchmarks(
+        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
+    )
+    check_folds(data, arguments)
+    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
+    print(f"{size}, {TITLES[arguments.protocol]}, {arguments.folds} folds", file=sys.stderr)
+    with progress("folds", arguments.folds) as update:
+        cells, unconverged = predict_folds(
+            data.correct,
+            data.trials,
+            data.benchmark_of,
+            protocol=arguments.protocol,
+            folds=arguments.folds,
+            known=arguments.known,
+            dims=dims,
+            seed=arguments.seed,
+            report=lambda done: update(done, ""),
+        )
+    scores = score_predictions(cells, data.names, (ADDITIVE, BENCHMARK_MEAN), arguments.seed)
+    answers = int(cells.trials.sum())
+    if unconverged:
+        fits = arguments.folds * (len(dims) + 1)
+        print(f"warning: {unconverged} of {fits} fits had not converged", file=sys.stderr)
+    if arguments.output is not None:
+        write_csv(arguments.output, HEADER, ([arguments.protocol, *row] for row in map(csv_row, scores)))
+    if arguments.json:
+        settings = {name: getattr(arguments, name) for name in ("protocol", "folds", "known", "seed")}
+        report = {
+            "schema_version": SCHEMA_VERSION,
+            **settings,
+            "dims": dims,
+            "models": len(data.models),
+            "items": len(data.items),
+            "benchmarks": list(data.names),
+            "predicted_answers": answers,
+            "fits_not_converged": unconverged,
+            "inputs": list(data.inputs),
+            "scores": [json_row(score) for score in scores],
+        }
+        print(json.dumps(report, indent=1))
+    else:
+        title = TITLES[arguments.protocol].capitalize()
+        known = "" if arguments.protocol == "cells" else f", {arguments.known} answers known of each"
+        print(f"{title}{known}: {size}; {answers:,} answers predicted")
+        print("\n".join(report_lines(scores, dims)))
+    if arguments.output is not None:
+        print(f"Wrote {len(scores):,} figures to {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
+    """Refuse what leaves a fold empty, or nothing to predict; say which models or items have too few answers."""
+    asked = data.trials > 0
+    if arguments.protocol == "cells":
+        if asked.sum() < arguments.folds:
+            raise InputError(f"--folds {arguments.folds}: there are only {asked.sum()} answered cells")
+        return
+    count = len(data.models) if arguments.protocol == "models" else len(data.items)
+    if count < arguments.folds:
+        raise InputError(
+            f"--folds {arguments.folds}: there are only {count} {arguments.protocol}; use --folds {count} or fewer"
+        )
+    per_one = asked.sum(axis=1 if arguments.protocol == "models" else 0)
+    short = int((per_one <= arguments.known).sum())
+    if short == count:
+        raise InputError(
+            f"--known {arguments.known}: no {arguments.protocol[:-1]} has more answers than that, so none is left to "
+            f"predict; use --known {max(int(per_one.max()) - 1, 1)} or fewer"
+        )
+    if short:
+        print(
+            f"{short} of {count} {arguments.protocol} have no more than {arguments.known} answers; "
+            "none of these is predicted",
+            file=sys.stderr,
+        )
+
+
+# For programs ---------------------------------------------------------------------------------------------------
+
+
+def csv_row(score: Score) -> list[str]:
+    """Return a score's cells after the protocol; blank where not defined."""
+    figures = ("" if math.isnan(x) else f"{x:.6f}" for x in (score.value, score.low, score.high))
+    return [score.predictor, score.baseline, score.average, score.benchmark, score.metric, *figures]
+
+
+def json_row(score: Score) -> dict[str, Any]:
+    """Return a score by the names of the CSV file; null where not defined or not named."""
+    named = (score.predictor, score.baseline or None, score.average, score.benchmark or None, score.metric)
+    figures = (None if math.isnan(x) else round(x, 6) for x in (score.value, score.low, score.high))
+    return dict(zip(HEADER[1:], (*named, *figures), strict=True))
+
+
+# For readers ----------------------------------------------------------------------------------------------------
+
+
+def report_lines(scores: Sequence[Score], dims: Sequence[int]) -> list[str]:
+    """Return the tables: over all answers, over benchmarks, the gains, and each benchmark."""
+    found = {(s.predictor, s.baseline, s.average, s.benchmark, s.metric): s for s in scores}
+    predictors = list(dict.fromkeys(score.predictor for score in scores))
+    baselines = list(dict.fromkeys(score.baseline for score in scores if score.baseline))
+    benchmarks = list(dict.fromkeys(score.benchmark for score in scores if score.benchmark))
+    metrics = list(dict.fromkeys(score.metric for score in scores))
+    lines = []
+    for average, title in (
+        ("micro", "All answers (micro), 95 % intervals over models"),
+        ("macro", "Mean over benchmarks (macro)"),
+    ):
+        rows = [(name, *(shown(found[name, "", average, "", m]) for m in metrics)) for name in predictors]
+        lines += ["", title, *table(("", *metrics), rows)]
+    rows = [
+        (
+            f"{count}-D minus {baseline}",
+            *(shown(found[f"{count}-D", baseline, "micro", "", m]) for m in metrics),
+        )
+        for baseline in baselines
+        for count in dims
+    ]
+    lines += ["", "Differences over all answers, on the same resampled models", *table(("", *metrics), rows)]
+    for metric in ("accuracy", "log-loss"):
+        rows = [
+            (name, *(number(found[p, "", "benchmark", name, metric].value) for p in predictors))
+            for name in benchmarks
+        ]
+        lines += ["", f"{metric.capitalize()} by benchmark", *table(("", *predictors), rows)]
+    blank = [
+        name for name in benchmarks if math.isnan(found[predictors[0], "", "benchmark", name, "AUC"].value)
+    ]
+    if blank:
+        lines += ["", f"No AUC, the predicted answers being all right or all wrong: {', '.join(blank)}"]
+    return lines
+
+
+def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Return aligned lines, the first column left."""
+    return as_text(Table(headings, (True, *[False] * (len(headings) - 1)), rows))
+
+
+def shown(score: Score) -> str:
+    """Return a figure and, of accuracy and log-loss, its interval; a difference has its sign."""
+    sign = "+" if score.baseline else ""
+    value = number(score.value, sign)
+    if score.metric not in ("accuracy", "log-loss"):
+        return value
+    return f"{value} [{number(score.low, sign)}, {number(score.high, sign)}]"
+
+
+def number(value: float, sign: str = "") -> str:
+    """Return a figure with three decimals, four for a difference; a dash where it is not defined."""
+    return NOT_KNOWN if math.isnan(value) else format(value, f"{sign}.{4 if sign else 3}f")
+
+
+if __name__ == "__main__":
+    run(main)
