@@ -12,7 +12,7 @@
 # mmlu_bio and ifeval are fetched if they are not there. What follows the word is passed on to python -m propose.WORD.
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$(realpath "${BASH_SOURCE[0]}")") # also if it was called through a link
 
 # --- settings, each overridable by the environment ----------------------------------------------------------------
 BENCHMARK=${BENCHMARK:-aime26}                       # which benchmark
@@ -25,8 +25,8 @@ TRIALS=${TRIALS:-8}                                  # calibrate: answers a veri
 WAVE=${WAVE:-1}                                      # verifiers that answer before hopeless candidates are dropped
 MAX_ROLLOUTS=${MAX_ROLLOUTS:-}                       # hard cap of the panel's answers in a run; empty: none
 MAX_TOKENS=${MAX_TOKENS:-}                           # hard cap of the tokens that panel and rewriter write; empty: none
-PANEL=${PANEL:-$root/verifier/panel.toml}            # who answers
-REWRITER=${REWRITER:-$root/propose/rewriter.toml}    # who writes
+PANEL=${PANEL:-}                                     # who answers; empty: verifier/panel.toml; run: as init was told
+REWRITER=${REWRITER:-}                               # who writes; empty: propose/rewriter.toml; run: as init was told
 PYTHON=${PYTHON:-$root/.venv/bin/python}             # made by `make setup`
 export BENCHFILL_DATA=${BENCHFILL_DATA:-$root/data}                     # pool/, matrix/, calibration/, rollouts/
 export BENCHFILL_RESULTS=${BENCHFILL_RESULTS:-$root/propose/results}    # BENCHMARK/RUN/
@@ -46,6 +46,11 @@ fetch() { # the items of a benchmark that is known here
     esac
 }
 
+panel=${PANEL:-$root/verifier/panel.toml}
+rewriter=${REWRITER:-$root/propose/rewriter.toml}
+same=()
+[ -z "$PANEL" ] || same+=(--panel "$PANEL")
+[ -z "$REWRITER" ] || same+=(--rewriter "$REWRITER")
 caps=()
 [ -z "$MAX_ROLLOUTS" ] || caps+=(--max-rollouts "$MAX_ROLLOUTS")
 [ -z "$MAX_TOKENS" ] || caps+=(--max-tokens "$MAX_TOKENS")
@@ -55,18 +60,19 @@ word=${1:-}
 case $word in
     calibrate)
         fetch
-        exec "$PYTHON" -m propose.calibrate "$BENCHMARK" --panel "$PANEL" --trials "$TRIALS" "$@" ;;
+        exec "$PYTHON" -m propose.calibrate "$BENCHMARK" --panel "$panel" --trials "$TRIALS" "$@" ;;
     init)
-        exec "$PYTHON" -m propose.init "$BENCHMARK" "$RUN" --panel "$PANEL" --rewriter "$REWRITER" --gaps "$GAPS" \
+        exec "$PYTHON" -m propose.init "$BENCHMARK" "$RUN" --panel "$panel" --rewriter "$rewriter" --gaps "$GAPS" \
             --max-rounds "$MAX_ROUNDS" --parents "$PARENTS" --children "$CHILDREN" --verifiers-a-wave "$WAVE" \
             ${caps[@]+"${caps[@]}"} "$@" ;;
     run)
-        exec "$PYTHON" -m propose.run "$BENCHMARK" "$RUN" --panel "$PANEL" --rewriter "$REWRITER" \
-            ${caps[@]+"${caps[@]}"} "$@" ;;
+        exec "$PYTHON" -m propose.run "$BENCHMARK" "$RUN" ${same[@]+"${same[@]}"} ${caps[@]+"${caps[@]}"} "$@" ;;
     status)
         exec "$PYTHON" -m propose.status "$BENCHMARK" "$RUN" "$@" ;;
     demo)
         exec "$PYTHON" "$root/scripts/demo_benchfill.py" --output-dir "$root/demo_output/benchfill" "$@" ;;
+    -h | --help)
+        sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" ;;
     *)
         echo "run_experiment.sh: say what to do: init, run, status, calibrate or demo" >&2
         exit 2 ;;

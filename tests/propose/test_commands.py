@@ -468,14 +468,8 @@ def test_a_server_that_is_not_there_is_one_line(done: Place, tmp_path: Path) -> 
 
 
 def script(here: Place, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment = here.environment(
-        BENCHMARK="small",
-        RUN="one",
-        PANEL=str(here.panel),
-        REWRITER=str(here.rewriter),
-        TRIALS="2",
-        **settings,
-    )
+    files = {"PANEL": str(here.panel), "REWRITER": str(here.rewriter)}
+    environment = here.environment(**{"BENCHMARK": "small", "RUN": "one", "TRIALS": "2"} | files | settings)
     return subprocess.run(
         ["bash", str(ROOT / "run_experiment.sh"), *words],
         cwd=here.path,
@@ -502,13 +496,39 @@ def test_the_script_from_an_item_pool_to_a_run(here: Place) -> None:
     again = script(here, "calibrate", "--tune", "200", "--draws", "200")
     assert "answers to ask for" not in again.stderr
     assert (read_calibrated(files_of(data, "small")).b_mean == found.b_mean).all()
+    diagnostics = json.loads((data / "calibration" / "small" / "diagnostics.json").read_bytes())
+    assert diagnostics["pool"]["ids"] == [item.id for item in items]
+    assert diagnostics["verifiers"] == {one.name: one.identity for one in read_panel(here.panel).verifiers}
+    assert diagnostics["graders"] == graders_of(items)
     begun = script(here, "init", GAPS="1", MAX_ROUNDS="1", PARENTS="1", CHILDREN="2", MAX_ROLLOUTS="1000")
     assert begun.returncode == 0, begun.stderr
-    ended = script(here, "run")
+    assert begun.stderr == ""
+    ended = script(here, "run", PANEL="", REWRITER="")  # as init was told
     assert ended.returncode == 0, ended.stderr
     told = script(here, "status", "--json")
     assert json.loads(told.stdout)["candidates"]["written"] == 2
     assert json.loads(told.stdout)["left"]["rollouts"] is not None
+
+    # Answers of an earlier grader are not mixed with those of this one; graded again, they are.
+    journal = data / "rollouts" / "small" / "rollouts.jsonl"
+    now = json.dumps(diagnostics["graders"]["math"])
+    assert now in (text := journal.read_text())
+    journal.write_text(text.replace(f'"grader_version": {now}', '"grader_version": "0.1"'))
+    refused = script(here, "calibrate", "--tune", "200", "--draws", "200")
+    assert refused.returncode == 2
+    assert "run once with --regrade" in refused.stderr
+    again = script(here, "calibrate", "--tune", "200", "--draws", "200", "--regrade")
+    assert again.returncode == 0, again.stderr
+    assert (read_calibrated(files_of(data, "small")).b_mean == found.b_mean).all()
+
+
+def test_the_script_tells_its_words(here: Place) -> None:
+    told = script(here, "--help")
+    assert told.returncode == 0
+    assert told.stdout.startswith("BenchFill: find the widest difficulty gaps")
+    for word in ("demo", "calibrate", "init", "run", "status"):
+        assert f"bash run_experiment.sh {word} " in told.stdout
+    assert "set -euo" not in told.stdout
 
 
 @pytest.mark.parametrize("words", [(), ("fly",)])

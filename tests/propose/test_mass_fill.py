@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from irt.tables import read_filled_rows
+from propose.run_folder import RunFolder, open_journals
+from propose.starts import read_starts
 from tests.benchfill_simulation import pool_with_gap, write_benchmark
+from tests.signals import allow_interrupts
 from tests.verifier.simulated.panel_process import simulated_panel
 from verifier.items import read_items
 
@@ -31,20 +36,24 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Pat
         yield folder / "panel.toml", folder / "rewriter.toml"
 
 
+def words(folder: Path, served: tuple[Path, Path], *args: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "propose.mass_fill", "demo", "SIM-T"),
+        *("--panel", str(served[0]), "--rewriter", str(served[1]), "--output", str(folder / "filled")),
+        *("--gaps", "1", "--max-rounds", "1", "--parents", "3", "--children", "2", "--max-gap", "0"),
+        *("--tune", "100", "--draws", "100", "--passes", "2", *args),
+    ]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    roots = {"BENCHFILL_DATA": str(folder / "data"), "BENCHFILL_RESULTS": str(folder / "results")}
+    return os.environ | roots | {"PYTHONPATH": str(ROOT)}
+
+
 def mass_fill(folder: Path, served: tuple[Path, Path], *args: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {
-        "BENCHFILL_DATA": str(folder / "data"),
-        "BENCHFILL_RESULTS": str(folder / "results"),
-        "PYTHONPATH": str(ROOT),
-    }
     return subprocess.run(
-        [
-            *(sys.executable, "-m", "propose.mass_fill", "demo", "SIM-T"),
-            *("--panel", str(served[0]), "--rewriter", str(served[1]), "--output", str(folder / "filled")),
-            *("--gaps", "1", "--max-rounds", "1", "--parents", "3", "--children", "2", "--max-gap", "0"),
-            *("--tune", "100", "--draws", "100", "--passes", "2", *args),
-        ],
-        cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=300,
+        words(folder, served, *args),
+        cwd=folder, env=environment(folder), capture_output=True, encoding="utf-8", timeout=300,
     )  # fmt: skip
 
 
@@ -115,6 +124,35 @@ def test_a_benchmark_that_is_under_the_target_already_is_left_alone(tmp_path: Pa
     )
     assert not (tmp_path / "filled").exists()
     assert not (tmp_path / "results").exists()
+
+
+def test_an_interrupt_ends_its_commands_too_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "data", "demo", pool_with_gap(12, (-0.9, 1.3), seed=2), 4, seed=1)
+    with simulated_panel("--latency", "1") as slow:
+        files = []
+        for path in SIMULATED:
+            files.append(tmp_path / path.name.replace("simulated", path.parent.name))
+            files[-1].write_text(path.read_text().replace(":8399/", f":{slow.port}/"))
+        process = subprocess.Popen(
+            words(tmp_path, (files[0], files[1])), cwd=tmp_path, env=environment(tmp_path),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=allow_interrupts,
+        )  # fmt: skip
+        folder = RunFolder(tmp_path / "results/demo/mass-SIM-T/pass-01/results/demo/fill")
+        deadline = time.monotonic() + 60
+        while not folder.rollouts.exists() or not folder.rollouts.stat().st_size:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    (start,) = read_starts(folder.starts)
+    assert (
+        start.ending is not None and start.ending.reason == "interrupted"
+    )  # its command has ended, and said so
+    with open_journals(folder):  # and holds nothing any more
+        pass
 
 
 def test_a_cap_of_tokens_ends_it(tmp_path: Path, served: tuple[Path, Path]) -> None:

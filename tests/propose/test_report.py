@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ import pytest
 
 from irt.difficulty_csv import read_difficulties
 from irt.io import InputError
+from irt.settings import SamplerSettings
 from propose.candidate import ACCEPTED
 from propose.outcome import Outcome, read_outcome
+from propose.recalibrate import OUTPUTS, finish
 from propose.report import report
 from propose.settings import Settings
 from tests.benchfill_simulation import pool_with_gap, run_in_folder, write_benchmark
@@ -101,7 +105,7 @@ def test_rejections_of_the_report_and_accepted_add_up_to_all_candidates(outcome:
 def test_recalibrate_writes_the_filled_benchmark_its_fit_and_the_report(
     folder: Path, outcome: Outcome
 ) -> None:
-    done = command("recalibrate", folder, "--tune", "150", "--draws", "200", "--json")
+    done = command("recalibrate", folder, "--tune", "60", "--draws", "60", "--json")
     assert done.returncode == 0, done.stderr
     figures: dict[str, Any] = json.loads(done.stdout)
     entries = json.loads((folder / "filled.json").read_text(encoding="utf-8"))
@@ -117,8 +121,47 @@ def test_recalibrate_writes_the_filled_benchmark_its_fit_and_the_report(
     assert figures["after"]["max_gap"]["of_estimates"] < figures["before"]["max_gap"]["of_estimates"]
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "DEMO-fill-001" in page and "90 % interval" in page
-    again = command("recalibrate", folder, "--tune", "150", "--draws", "200", "--json")
+    again = command("recalibrate", folder, "--tune", "60", "--draws", "60", "--json")
     assert again.stdout == done.stdout
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_recalibration_and_report_are_both_written_or_none(
+    folder: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An output that cannot be written is found before the fit, and the other outputs stay as they were."""
+    monkeypatch.setenv("BENCHFILL_DATA", str(folder.parent / "data"))
+    mine = tmp_path / "first"
+    shutil.copytree(folder, mine)
+    for output in OUTPUTS:
+        (mine / output).unlink(missing_ok=True)
+    for output in ("report.html", "recalibration.json"):
+        (mine / output).write_text("of an earlier recalibration")
+    (mine / name).unlink(missing_ok=True)
+    (mine / name).mkdir()
+    before = {path: path.read_bytes() for path in mine.iterdir() if path.is_file()}
+    with pytest.raises(InputError, match=f"{name}: is a folder"):
+        finish(read_outcome(mine), "X", SamplerSettings(chains=1, tune=1, draws=4))
+    assert {path: path.read_bytes() for path in mine.iterdir() if path.is_file()} == before
+
+
+def test_a_failure_between_outputs_leaves_neither_recalibration_nor_report(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They vouch for the other files, so they are gone while those change: here, an original cannot be written."""
+    monkeypatch.setenv("BENCHFILL_DATA", str(folder.parent / "data"))
+    mine = tmp_path / "first"
+    shutil.copytree(folder, mine)
+    for output in ("report.html", "recalibration.json"):
+        (mine / output).write_text("of an earlier recalibration")
+    outcome = read_outcome(mine)
+    first, *others = outcome.calibrated.items
+    broken = replace(outcome.calibrated, items=(replace(first, question="\ud800"), *others))
+    with pytest.raises(UnicodeEncodeError):
+        finish(replace(outcome, calibrated=broken), "X", SamplerSettings(chains=1, tune=50, draws=50))
+    assert (mine / "difficulty.csv").exists()
+    assert not (mine / "report.html").exists()
+    assert not (mine / "recalibration.json").exists()
 
 
 def test_a_pool_that_changed_since_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,6 +207,53 @@ def test_the_life_of_an_accepted_candidate_has_all_of_it(folder: Path, outcome: 
     ):
         assert part in text, part
     assert len(re.findall(rf"^simulated-\d\d  +\d of {TRIALS} right", text, re.M)) == 12
+
+
+def test_a_candidate_without_a_reply_has_a_life_too(folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "first"
+    shutil.copytree(folder, mine)
+    (tmp_path / "data").symlink_to(folder.parent / "data")
+    rows = [json.loads(line) for line in (mine / "candidates.jsonl").read_text().splitlines()]
+    name = next(row["id"] for row in rows if row["kind"] == "candidate")
+    parent = next(row["parent"] for row in rows if row["id"] == name)
+    failed = {"reply": "", "finish_reason": None, "served_model": None, "completion_tokens": None}
+    failed |= {"seconds": 0.0, "attempts": 3, "error": "status 503: no room"}
+    rows = [
+        row | failed if row["kind"] == "candidate" else row
+        for row in rows
+        if row["id"] == name and (row["kind"] == "candidate" or row["number"] == 1)
+    ]
+    (mine / "candidates.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (mine / "decisions.jsonl").write_text(
+        json.dumps({"id": name, "round": 1, "stage": "screen", "decision": "rejected", "reason": "no_reply"})
+        + "\n"
+    )
+    assert command("show", mine).stdout == (f"{name:14} {'screen  rejected  no_reply':34} parent {parent}\n")
+    (one,) = json.loads(command("show", mine, "--json").stdout)
+    assert one["candidate"]["error"] == "status 503: no room"
+    assert one["parent"]["id"] == parent
+    text = command("show", mine, name).stdout
+    for part in (
+        f"{name}: rejected, the rewriter's request failed",
+        f"--- parent {parent}",
+        f"--- prompt\n{one['candidate']['prompt']}".rstrip(),
+        "3 attempts, no reply",
+        "--- error\nstatus 503: no room\n",
+        "--- decisions\nscreen  rejected, the rewriter's request failed",
+    ):
+        assert part in text, part
+    assert "--- reply" not in text
+
+
+def test_a_pool_that_changed_since_has_no_lives(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "first")
+    shutil.copytree(folder.parent / "data", tmp_path / "data")
+    pool = tmp_path / "data" / "pool" / "demo.jsonl"
+    pool.write_text("".join(pool.read_text().splitlines(keepends=True)[:2]))
+    refused = command("show", tmp_path / "first", "--json")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "pool/demo.jsonl: is not what" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 def test_an_id_that_is_not_there_is_one_line(folder: Path) -> None:
