@@ -216,7 +216,12 @@ def test_a_candidate_without_a_reply_has_a_life_too(folder: Path, tmp_path: Path
     rows = [json.loads(line) for line in (mine / "candidates.jsonl").read_text().splitlines()]
     name = next(row["id"] for row in rows if row["kind"] == "candidate")
     parent = next(row["parent"] for row in rows if row["id"] == name)
-    failed = {"reply": "", "finish_reason": None, "served_model": None, "completion_tokens": None}
+    failed: dict[str, Any] = {
+        "reply": "",
+        "finish_reason": None,
+        "served_model": None,
+        "completion_tokens": None,
+    }
     failed |= {"seconds": 0.0, "attempts": 3, "error": "status 503: no room"}
     rows = [
         row | failed if row["kind"] == "candidate" else row
