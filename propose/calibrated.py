@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,11 +104,11 @@ def check_present(files: CalibrationFiles, *names: str) -> None:
 
 
 def _how_to_make_pool(path: Path) -> str:
-    benchmark = path.stem
+    benchmark, output = path.stem, shlex.quote(str(path))
     if benchmark in read_sources():
-        return f"`python scripts/fetch_items.py {benchmark} --output {path}` fetches it"
+        return f"`python scripts/fetch_items.py {benchmark} --output {output}` fetches it"
     if _SIMULATED.fullmatch(benchmark):
-        return f"`python -m verifier.simulated.make_items --count 30 --output {path}` makes a simulated one"
+        return f"`python -m verifier.simulated.make_items --count 30 --output {output}` makes a simulated one"
     return "write one JSON object a line there: id, question, answer, answer_type"
 
 
