@@ -62,7 +62,8 @@ class Score:
     metric
         One of METRICS.
     value, low, high
-        The AUC of answers that are all right or all wrong is NaN, and so are the limits of fewer than two models.
+        The AUC of answers that are all right or all wrong is NaN, and so are the limits of fewer than two models. The
+        calibration error of a few models is rarely as small as that of all, so its own limits may both lie above it.
     """
 
     predictor: str

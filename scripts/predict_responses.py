@@ -24,26 +24,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output, write_csv
 from irt.progress import progress
-from irt.tables import NOT_KNOWN, Table, as_text
 
 if TYPE_CHECKING:
     from irt.mirt_data import Benchmarks
-    from irt.prediction_scores import Score
 
 SCHEMA_VERSION = 1
 TITLES = {"cells": "random cells", "models": "new models", "items": "new items"}
-HEADER = ("protocol", "predictor", "minus", "average", "benchmark", "metric", "value", "low", "high")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -85,6 +80,7 @@ def main() -> int:
         check_output(arguments.output)
     with packages_of("requirements_irt.txt"):
         from irt.mirt_data import find_trials, read_benchmarks
+        from irt.prediction_report import HEADER, csv_row, json_row, report_lines
         from irt.prediction_scores import score_predictions
         from irt.predictors import ADDITIVE, BENCHMARK_MEAN, predict_folds
 
@@ -115,7 +111,11 @@ def main() -> int:
         fits = arguments.folds * (len(dims) + 1)
         print(f"warning: {unconverged} of {fits} fits had not converged", file=sys.stderr)
     if arguments.output is not None:
-        write_csv(arguments.output, HEADER, ([arguments.protocol, *row] for row in map(csv_row, scores)))
+        write_csv(
+            arguments.output,
+            ("protocol", *HEADER),
+            ([arguments.protocol, *row] for row in map(csv_row, scores)),
+        )
     if arguments.json:
         settings = {name: getattr(arguments, name) for name in ("protocol", "folds", "known", "seed")}
         report = {
@@ -166,81 +166,6 @@ def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
             "none of these is predicted",
             file=sys.stderr,
         )
-
-
-# For programs ---------------------------------------------------------------------------------------------------
-
-
-def csv_row(score: Score) -> list[str]:
-    """Return a score's cells after the protocol; blank where not defined."""
-    figures = ("" if math.isnan(x) else f"{x:.6f}" for x in (score.value, score.low, score.high))
-    return [score.predictor, score.baseline, score.average, score.benchmark, score.metric, *figures]
-
-
-def json_row(score: Score) -> dict[str, Any]:
-    """Return a score by the names of the CSV file; null where not defined or not named."""
-    named = (score.predictor, score.baseline or None, score.average, score.benchmark or None, score.metric)
-    figures = (None if math.isnan(x) else round(x, 6) for x in (score.value, score.low, score.high))
-    return dict(zip(HEADER[1:], (*named, *figures), strict=True))
-
-
-# For readers ----------------------------------------------------------------------------------------------------
-
-
-def report_lines(scores: Sequence[Score], dims: Sequence[int]) -> list[str]:
-    """Return the tables: over all answers, over benchmarks, the gains, and each benchmark."""
-    found = {(s.predictor, s.baseline, s.average, s.benchmark, s.metric): s for s in scores}
-    predictors = list(dict.fromkeys(score.predictor for score in scores))
-    baselines = list(dict.fromkeys(score.baseline for score in scores if score.baseline))
-    benchmarks = list(dict.fromkeys(score.benchmark for score in scores if score.benchmark))
-    metrics = list(dict.fromkeys(score.metric for score in scores))
-    lines = []
-    for average, title in (
-        ("micro", "All answers (micro), 95 % intervals over models"),
-        ("macro", "Mean over benchmarks (macro)"),
-    ):
-        rows = [(name, *(shown(found[name, "", average, "", m]) for m in metrics)) for name in predictors]
-        lines += ["", title, *table(("", *metrics), rows)]
-    rows = [
-        (
-            f"{count}-D minus {baseline}",
-            *(shown(found[f"{count}-D", baseline, "micro", "", m]) for m in metrics),
-        )
-        for baseline in baselines
-        for count in dims
-    ]
-    lines += ["", "Differences over all answers, on the same resampled models", *table(("", *metrics), rows)]
-    for metric in ("accuracy", "log-loss"):
-        rows = [
-            (name, *(number(found[p, "", "benchmark", name, metric].value) for p in predictors))
-            for name in benchmarks
-        ]
-        lines += ["", f"{metric.capitalize()} by benchmark", *table(("", *predictors), rows)]
-    blank = [
-        name for name in benchmarks if math.isnan(found[predictors[0], "", "benchmark", name, "AUC"].value)
-    ]
-    if blank:
-        lines += ["", f"No AUC, the predicted answers being all right or all wrong: {', '.join(blank)}"]
-    return lines
-
-
-def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Return aligned lines, the first column left."""
-    return as_text(Table(headings, (True, *[False] * (len(headings) - 1)), rows))
-
-
-def shown(score: Score) -> str:
-    """Return a figure and, of accuracy and log-loss, its interval; a difference has its sign."""
-    sign = "+" if score.baseline else ""
-    value = number(score.value, sign)
-    if score.metric not in ("accuracy", "log-loss"):
-        return value
-    return f"{value} [{number(score.low, sign)}, {number(score.high, sign)}]"
-
-
-def number(value: float, sign: str = "") -> str:
-    """Return a figure with three decimals, four for a difference; a dash where it is not defined."""
-    return NOT_KNOWN if math.isnan(value) else format(value, f"{sign}.{4 if sign else 3}f")
 
 
 if __name__ == "__main__":

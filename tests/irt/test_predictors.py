@@ -11,7 +11,15 @@ from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import probability
 from irt.prediction_protocols import Protocol, splits
-from irt.predictors import ADDITIVE, MEANS, means, predict, predict_folds, predictor_names
+from irt.predictors import (
+    ADDITIVE,
+    MEANS,
+    means,
+    predict,
+    predict_folds,
+    predictor_names,
+    with_unseen_benchmarks,
+)
 
 
 def simulate(
@@ -178,17 +186,32 @@ def test_little_to_go_by(protocol: Protocol) -> None:
         assert np.all((chance > 0) & (chance < 1)), name
 
 
-def test_an_item_of_an_unseen_benchmark_is_scored_between_the_seen_ones() -> None:
-    """Its only item being held out, the fit has no prior of its own for it."""
+def test_an_item_of_an_unseen_benchmark_leans_on_what_the_others_are_like() -> None:
+    """Its only item being held out, the fit has no prior of its own for it, but one as wide as they differ."""
     correct, trials, benchmark_of, _ = simulate(40, [30, 1, 30], 1, seed=2)
     split = next(s for s in splits(trials, "items", 6, 10, 0) if s.new_items[30])
     found = predict(correct, trials, benchmark_of, split, [1], 0).probability
-    column = np.nonzero(split.hidden)[1]
+    known = np.where(split.hidden[:, 30], 0, trials[:, 30])
+    share = correct[:, 30] @ known / known.sum()
     for name in (ADDITIVE, "1-D"):
-        alone = found[name][column == 30]
-        known = np.where(split.hidden[:, 30], 0, trials[:, 30])
-        share = correct[:, 30] @ known / known.sum()
+        alone = found[name][np.nonzero(split.hidden)[1] == 30]
         assert abs(alone.mean() - share) < 0.25, name
+
+    seen = benchmark_of != 1
+    correct[:, 31:] |= np.random.default_rng(1).binomial(1, 0.7, (40, 30))  # the second is far easier
+    fit = fit_additive(correct[:, seen], trials[:, seen], np.repeat([0, 1], 30))
+    wider, number_of = with_unseen_benchmarks(fit, np.array([0, 2]), 3)
+    assert number_of.tolist() == [0, 2, 1]
+    rng = np.random.default_rng(0)
+    drawn = np.concatenate(
+        [
+            rng.multivariate_normal(mean, covariance, 200_000)
+            for mean, covariance in zip(fit.prior.mean, fit.prior.covariance, strict=True)
+        ]
+    )
+    assert wider.prior.mean[2] == pytest.approx(drawn.mean(axis=0), abs=0.02)
+    assert wider.prior.covariance[2] == pytest.approx(np.cov(drawn.T), rel=0.02, abs=0.001)
+    assert np.ptp(fit.prior.mean[:, 1]) > 1  # else the last line says nothing of how they differ
 
 
 def test_predictions_are_those_of_the_fit_itself_where_nothing_is_new() -> None:
