@@ -9,7 +9,6 @@ M models, N items, D dimensions, p = D + 1, B benchmarks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,8 @@ from irt.mirt_updates import (
     Gaussian,
     answers_of,
     divergences,
-    logit_square,
+    item_products,
+    products,
     restandardise,
     update_abilities,
     update_items,
@@ -133,6 +133,7 @@ def probability(abilities: Gaussian, items: Gaussian) -> FloatArray:
     z = a·θ + d is taken as Gaussian with its exact mean and variance under q.
     """
     x = with_one(abilities)
+    x_products, of_items = products(x.second_moment()), item_products(items)
     nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
     weights /= weights.sum()
     chances = np.empty((len(x.mean), len(items.mean)))
@@ -140,7 +141,7 @@ def probability(abilities: Gaussian, items: Gaussian) -> FloatArray:
     for start in range(0, len(items.mean), width):
         block = slice(start, start + width)
         mean = x.mean @ items.mean[block].T
-        sd = np.sqrt(np.maximum(logit_square(x, items, block) - mean**2, 0))
+        sd = np.sqrt(np.maximum(x_products @ of_items[block].T - mean**2, 0))
         # σ(z) = (1 + tanh(z/2))/2, which does not overflow.
         total = sum(
             weight * np.tanh((mean + node * sd) / 2) for node, weight in zip(nodes, weights, strict=True)
@@ -154,7 +155,6 @@ def fit_mirt(
     trials: FloatArray | IntArray,
     benchmark_of: IntArray,
     settings: MirtSettings,
-    report: Callable[[str], None] | None = None,
 ) -> MirtFit:
     """Fit the model from several starts and return the one with the best evidence bound.
 
@@ -166,15 +166,9 @@ def fit_mirt(
         (N,) number of each item's benchmark, 0 … B − 1, each of which has an item.
     settings
         The same settings give the same fit.
-    report
-        Called with a line of progress after each start.
     """
     answers = answers_of(correct, trials)
-    tried = []
-    for number in range(settings.starts):
-        tried.append(_fit_once(answers, benchmark_of, settings, number))
-        if report is not None:
-            report(f"start {number + 1} of {settings.starts}: {len(tried[-1].elbo)} iterations")
+    tried = [_fit_once(answers, benchmark_of, settings, number) for number in range(settings.starts)]
     tried.sort(key=lambda attempt: -attempt.elbo[-1])  # stable: the earlier of two equals stays first
     best = tried[0]
     asked = answers.trials > 0
@@ -215,7 +209,7 @@ def _fit_once(answers: Answers, benchmark_of: IntArray, settings: MirtSettings, 
     converged = False
     while not converged and len(elbo) < settings.max_iterations:
         items = update_items(answers, items, abilities, prior, benchmark_of)
-        prior = update_prior(items, benchmark_of, benchmarks)
+        prior = update_prior(items, prior, benchmark_of)
         loss = divergences(abilities, items, prior, benchmark_of)
         moved = restandardise(abilities, items, prior)
         # The weak prior on the priors is not the same after such a map, and may have preferred them as they were.
@@ -268,7 +262,7 @@ def score_items(
         before = items
         items = update_items(answers, items, fit.abilities, prior, group_of)
         if benchmark_of is None:
-            prior = update_prior(items, group_of, 1)
+            prior = update_prior(items, prior, group_of)
         if np.abs(items.mean - before.mean).max() < SCORING_TOLERANCE:
             break
     return items

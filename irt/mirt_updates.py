@@ -21,12 +21,14 @@ import numpy as np
 
 from irt.arrays import FloatArray, IntArray
 
-# The learned prior of a benchmark leans on as much as this many items with these standard deviations, and its mean on
-# one item at zero: little beside a benchmark's own items, enough for one item or items that everybody answers alike.
-PRIOR_ITEMS = 5.0
-PRIOR_SD_LOADING = 1.0
-PRIOR_SD_INTERCEPT = 2.0
-PRIOR_MEAN_ITEMS = 1.0
+# The learned covariance of a benchmark's items leans on as much as this many items with these standard deviations, and
+# its mean is about zero with those: little beside a benchmark's own items, enough for one item or items that everybody
+# answers alike.
+PRIOR_ITEMS = 2.0
+PRIOR_SD_LOADING = 0.3
+PRIOR_SD_INTERCEPT = 1.0
+MEAN_SD_LOADING = 3.0
+MEAN_SD_INTERCEPT = 5.0
 
 # Cells that are worked on at a time: they stay in the processor's cache.
 BLOCK_CELLS = 100_000
@@ -90,13 +92,11 @@ def symmetric(triangles: FloatArray, size: int) -> FloatArray:
     return matrices
 
 
-def logit_square(x: Gaussian, items: Gaussian, block: slice = slice(None)) -> FloatArray:
-    """Return E[z²] of every model and the items of the block, (M, items of the block)."""
-    size = x.mean.shape[1]
+def item_products(items: Gaussian) -> FloatArray:
+    """Return E[ββᵀ] as (N, K), such that ``products(E[xxᵀ]) @ item_products.T`` is E[z²], (M, N)."""
+    size = items.mean.shape[1]
     rows, columns = np.triu_indices(size)
-    weights = products(items.second_moment()[block]) * np.where(rows == columns, 1.0, 2.0)
-    square: FloatArray = products(x.second_moment()) @ weights.T
-    return square
+    return products(items.second_moment()) * np.where(rows == columns, 1.0, 2.0)
 
 
 def expected_weights(square: FloatArray, trials: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -115,6 +115,7 @@ def update_abilities(
     ``prior_precision`` (D, D) is that of θ, the identity unless the dimensions have been made oblique.
     """
     x = with_one(abilities)
+    x_products, of_items = products(x.second_moment()), item_products(items)
     dims = abilities.mean.shape[1]
     second = items.second_moment()
     loading_products, with_intercept = products(second[:, :dims, :dims]), second[:, :dims, dims]
@@ -123,7 +124,7 @@ def update_abilities(
     bound = 0.0
     for block in answers.blocks():
         kappa, trials = answers.kappa[:, block], answers.trials[:, block]
-        weights, log_cosh = expected_weights(logit_square(x, items, block), trials)
+        weights, log_cosh = expected_weights(x_products @ of_items[block].T, trials)
         bound += float(np.vdot(kappa, x.mean @ items.mean[block].T) - np.vdot(trials, log_cosh))
         precision += weights @ loading_products[block]
         linear += kappa @ items.mean[block, :dims] - weights @ with_intercept[block]
@@ -137,13 +138,13 @@ def update_items(
     """Return q(a, d) given q(θ) and the prior of each benchmark, (B, p) and (B, p, p)."""
     x = with_one(abilities)
     size = x.mean.shape[1]
-    x_products = products(x.second_moment())
+    x_products, of_items = products(x.second_moment()), item_products(items)
     prior_precision = np.linalg.inv(prior.covariance)
     prior_linear = np.einsum("bkl,bl->bk", prior_precision, prior.mean)
     precision = np.empty((len(items.mean), x_products.shape[1]))
     linear = np.empty_like(items.mean)
     for block in answers.blocks():
-        weights, _ = expected_weights(logit_square(x, items, block), answers.trials[:, block])
+        weights, _ = expected_weights(x_products @ of_items[block].T, answers.trials[:, block])
         precision[block] = weights.T @ x_products
         linear[block] = answers.kappa[:, block].T @ x.mean
     covariance = np.linalg.inv(symmetric(precision, size) + prior_precision[benchmark_of])
@@ -151,18 +152,31 @@ def update_items(
     return Gaussian(mean, covariance)
 
 
-def update_prior(items: Gaussian, benchmark_of: IntArray, benchmarks: int) -> Gaussian:
-    """Return each benchmark's prior: the mode given q(a, d) and the weak prior on it."""
+def update_prior(items: Gaussian, prior: Gaussian, benchmark_of: IntArray) -> Gaussian:
+    """Return each benchmark's prior given q(a, d): the mode of its mean given the covariance, then the reverse."""
     size = items.mean.shape[1]
-    count = np.bincount(benchmark_of, minlength=benchmarks)
+    benchmarks = len(prior.mean)
+    count = np.bincount(benchmark_of, minlength=benchmarks)[:, None, None]
     total = np.zeros((benchmarks, size))
     np.add.at(total, benchmark_of, items.mean)
-    mean = total / (count + PRIOR_MEAN_ITEMS)[:, None]
+    # (n Σ⁻¹ + S⁻¹)⁻¹ Σ⁻¹ Σ_j m_j, without an inverse of Σ.
+    shrink = count * np.eye(size) + prior.covariance @ np.linalg.inv(weak_mean_covariance(size))
+    mean = np.linalg.solve(shrink, total[:, :, None])[:, :, 0]
+    scatter = _scatter(items, mean, benchmark_of) + PRIOR_ITEMS * weak_covariance(size)
+    return Gaussian(mean, scatter / (count + PRIOR_ITEMS))
+
+
+def _scatter(items: Gaussian, mean: FloatArray, benchmark_of: IntArray) -> FloatArray:
+    """Return the sum over each benchmark's items of E[(β − mean)(β − mean)ᵀ], (B, p, p)."""
     apart = items.mean - mean[benchmark_of]
-    scatter = np.zeros((benchmarks, size, size))
+    scatter = np.zeros((len(mean), *items.covariance.shape[1:]))
     np.add.at(scatter, benchmark_of, items.covariance + apart[:, :, None] * apart[:, None, :])
-    scatter += PRIOR_ITEMS * weak_covariance(size) + PRIOR_MEAN_ITEMS * mean[:, :, None] * mean[:, None, :]
-    return Gaussian(mean, scatter / (count + PRIOR_ITEMS)[:, None, None])
+    return scatter
+
+
+def weak_mean_covariance(size: int) -> FloatArray:
+    """Return the (p, p) covariance, around 0, of the benchmarks' means before anything was seen."""
+    return np.diag([MEAN_SD_LOADING**2] * (size - 1) + [MEAN_SD_INTERCEPT**2])
 
 
 def weak_covariance(size: int) -> FloatArray:
@@ -204,16 +218,10 @@ def divergences(abilities: Gaussian, items: Gaussian, prior: Gaussian, benchmark
     loss = np.trace(abilities.second_moment().sum(axis=0)) - log_det_abilities - abilities.mean.size
     precision = np.linalg.inv(prior.covariance)
     log_det = np.linalg.slogdet(prior.covariance)[1]
-    apart = items.mean - prior.mean[benchmark_of]
-    scatter = np.zeros_like(prior.covariance)
-    np.add.at(scatter, benchmark_of, items.covariance + apart[:, :, None] * apart[:, None, :])
-    count = np.bincount(benchmark_of, minlength=len(log_det))
-    loss += np.vdot(precision, scatter) + np.vdot(count, log_det)
-    loss -= np.linalg.slogdet(items.covariance)[1].sum() + items.mean.size
     size = items.mean.shape[1]
-    lean = (
-        PRIOR_ITEMS * weak_covariance(size)
-        + PRIOR_MEAN_ITEMS * prior.mean[:, :, None] * prior.mean[:, None, :]
-    )
-    loss += np.vdot(precision, lean) + PRIOR_ITEMS * log_det.sum()
+    lean = _scatter(items, prior.mean, benchmark_of) + PRIOR_ITEMS * weak_covariance(size)
+    count = np.bincount(benchmark_of, minlength=len(log_det)) + PRIOR_ITEMS
+    loss += np.vdot(precision, lean) + np.vdot(count, log_det)
+    loss += np.vdot(prior.mean**2, 1 / np.diag(weak_mean_covariance(size)) + np.zeros_like(prior.mean))
+    loss -= np.linalg.slogdet(items.covariance)[1].sum() + items.mean.size
     return float(loss) / 2

@@ -1,0 +1,140 @@
+"""Hides cells, scores how well a fit predicts them, and chooses the number of dimensions by that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from irt.arrays import FloatArray, IntArray
+from irt.mirt import MirtSettings, fit_mirt
+
+# A tenth of the cells is hidden at a time: in turn, until this many answers have been predicted, or five tenths.
+FOLDS = 10
+ENOUGH_ANSWERS = 20_000
+MOST_FOLDS = 5
+
+# No prediction is taken to be surer than this, or one answer could outweigh all others.
+SUREST = 1e-9
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How well D dimensions predict the hidden answers.
+
+    Attributes
+    ----------
+    dims
+        D.
+    log_likelihood
+        Mean natural logarithm of the probability given to an answer: 0 is perfect, −0.693 is a coin.
+    standard_error
+        Of that mean, with the cells as a random sample of all cells.
+    behind, behind_standard_error
+        By how much it falls short of the best D, and the standard error of this difference, which is over the same
+        cells and so far smaller than that of either mean; 0 for the best.
+    """
+
+    dims: int
+    log_likelihood: float
+    standard_error: float
+    behind: float
+    behind_standard_error: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The dimensions compared, how many answers were hidden in all, and the chosen D."""
+
+    held_out: tuple[HeldOut, ...]
+    answers: int
+    chosen: int
+
+
+def folds(trials: IntArray, count: int, seed: int) -> IntArray:
+    """Return the fold, 0 … count − 1, of every answered cell, (M, N), as equal in size as can be; −1 for a blank."""
+    asked = np.flatnonzero(trials.ravel() > 0)
+    fold = np.full(trials.size, -1, dtype=np.int64)
+    fold[asked] = np.random.default_rng([seed, count]).permutation(len(asked)) % count
+    return fold.reshape(trials.shape)
+
+
+def hide(correct: IntArray, trials: IntArray, hidden: np.ndarray) -> tuple[IntArray, IntArray]:
+    """Return the counts and trials, (M, N), with those of the hidden cells set to 0 = never asked."""
+    return np.where(hidden, 0, correct), np.where(hidden, 0, trials)
+
+
+def cell_log_likelihood(correct: FloatArray | IntArray, trials: IntArray, chance: FloatArray) -> FloatArray:
+    """Return the log probability of the answers of each cell, in the order they came, from P(correct) = ``chance``.
+
+    All of one shape. A cell of n trials counts n answers, without the binomial coefficient: the mean over answers is
+    then the negative log-loss.
+    """
+    sure = np.clip(chance, SUREST, 1 - SUREST)
+    likelihood: FloatArray = correct * np.log(sure) + (trials - correct) * np.log1p(-sure)
+    return likelihood
+
+
+def mean_and_error(values: FloatArray, trials: IntArray) -> tuple[float, float]:
+    """Return Σ values / Σ trials over cells and its standard error (that of a ratio of two sums over cells)."""
+    mean = values.sum() / trials.sum()
+    return float(mean), float(np.sqrt(np.sum((values - mean * trials) ** 2)) / trials.sum())
+
+
+def compare_dims(
+    correct: IntArray,
+    trials: IntArray,
+    benchmark_of: IntArray,
+    dims: Sequence[int],
+    settings: MirtSettings,
+    done: Callable[[int], None],
+) -> Comparison:
+    """Predict hidden answers with each number of dimensions and choose among them.
+
+    The smallest D is chosen whose mean falls short of the best by at most one standard error of the difference (the
+    rule of Breiman et al. 1984, here with the difference taken cell by cell): a dimension more must show in what it
+    predicts, as it has to be named, and a fit with idle ones is less stable. One start a fit: starts differ by far
+    less than dimensions do.
+
+    Parameters
+    ----------
+    correct, trials
+        (M, N) counts; 0 trials = never asked. At least 10 cells are answered.
+    settings
+        Those of the fits, but for ``dims`` and ``starts``.
+    done
+        Called with the number of fits that are done.
+    """
+    fold = folds(trials, FOLDS, settings.seed)
+    per_fold = trials[fold >= 0].sum() / FOLDS
+    rounds = fold_rounds(float(per_fold))
+    gathered: dict[int, list[FloatArray]] = {count: [] for count in dims}
+    asked: list[IntArray] = []
+    for number in range(rounds):
+        hidden = fold == number
+        seen = hide(correct, trials, hidden)
+        asked.append(trials[hidden])
+        for position, count in enumerate(dims):
+            fit = fit_mirt(*seen, benchmark_of, replace(settings, dims=count, starts=1))
+            chance = fit.probability()[hidden]
+            gathered[count].append(cell_log_likelihood(correct[hidden], trials[hidden], chance))
+            done(number * len(dims) + position + 1)
+    cells = {count: np.concatenate(values) for count, values in gathered.items()}
+    return choose_dims(cells, np.concatenate(asked))
+
+
+def fold_rounds(answers_a_fold: float) -> int:
+    """Return how many folds are hidden in turn."""
+    return int(min(MOST_FOLDS, np.ceil(ENOUGH_ANSWERS / answers_a_fold)))
+
+
+def choose_dims(cells: dict[int, FloatArray], trials: IntArray) -> Comparison:
+    """Return the comparison of log-likelihoods by cell, one array for each D, with the same cells' trials."""
+    best = max(cells, key=lambda count: cells[count].sum())
+    held_out = []
+    for count, values in sorted(cells.items()):
+        behind, behind_error = mean_and_error(cells[best] - values, trials)
+        held_out.append(HeldOut(count, *mean_and_error(values, trials), behind, behind_error))
+    chosen = min(entry.dims for entry in held_out if entry.behind <= entry.behind_standard_error)
+    return Comparison(tuple(held_out), int(trials.sum()), chosen)
