@@ -44,7 +44,7 @@ HABITS = (
     "0.1",
 )
 # So few candidates that a gap takes several rounds: with the defaults, the first round would fill them all.
-SETTINGS = ("--gaps", "1", "--parents", "2", "--children", "3")
+SETTINGS = ("--gaps", "1", "--max-rounds", "5", "--parents", "2", "--children", "3")
 OURS = {
     ".": {"data", "results", "panel.toml", "rewriter.toml"},
     "data": {"pool", "matrix", "calibration", "rollouts"},

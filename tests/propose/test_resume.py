@@ -157,13 +157,13 @@ def kill_at(here: Place, ends: dict[str, int], threshold: float) -> Moment:
         )
     try:
         deadline = time.monotonic() + 60
-        while progress(folder, ends) < wanted:
-            assert process.poll() is None, errors.read_text()
+        while progress(folder, ends) < wanted and process.poll() is None:
             assert time.monotonic() < deadline, errors.read_text()
             time.sleep(0.001)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL  # it had not come to its end
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, f"it came to its end first: {errors.read_text()}"
     return moment_of(folder)
 
 
