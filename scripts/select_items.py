@@ -1,0 +1,224 @@
+"""Keep the items that best separate models on one dimension, and see what they say of models not used for the choice.
+
+Input   response matrices, one a benchmark, .csv or .csv.gz: column model, then one column an item; cells are counts of
+        correct answers, blank = never asked; models are joined by name. Trials: NAME.trials.csv beside NAME.csv, else
+        --n-trials, else n_trials in NAME.json.
+Output  --output: benchmark,item of the kept items, chosen with all models; and, on standard output, how well items
+        chosen in the same way without a fold's models tell what all items say of these models.
+
+How     logit P = a·θ + d in --dims dimensions, axes fixed by quartimin. The items that some models get right and some
+        wrong are split into 10 groups by expected share correct, which all keep the same fraction. Within these, each
+        item taken is the one that lowers the variance of the ability most. Items that all models answer alike are
+        never kept.
+Figures Pearson, Spearman: the ability by the kept items with the ability by all items. Score error: of the share
+        correct on each benchmark, predicted from the kept items, mean over models and benchmarks.
+        selected: the choice; matched: random items with its mix of difficulty; random: random items of all.
+        95 % intervals: over resampled models; of matched and random over draws of the items.
+
+Examples:
+  python scripts/select_items.py gsm8k.csv.gz math.csv.gz --n-trials 1 --fraction 0.1 --output kept.csv
+  python scripts/select_items.py *.csv.gz --common-models --fraction 0.5 --dims 3 --dimension 2 --output kept.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import InputError, check_output, write_csv
+from irt.progress import progress
+from irt.tables import NOT_KNOWN, Table, as_text
+
+if TYPE_CHECKING:
+    from irt.mirt_data import Benchmarks
+    from irt.selection_check import Figure
+
+SCHEMA_VERSION = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
+    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
+    parser.add_argument(
+        "--common-models", action="store_true", help="use only the models that are in every matrix"
+    )
+    parser.add_argument("--fraction", type=_fraction, required=True, help="share of all items to keep")
+    parser.add_argument(
+        "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
+    )
+    parser.add_argument(
+        "--dimension", type=whole_number(1, 20), default=1, metavar="K", help="which of them (%(default)s)"
+    )
+    parser.add_argument("--folds", type=whole_number(2), default=5, help="folds of the models (%(default)s)")
+    parser.add_argument(
+        "--draws", type=whole_number(2), default=100, help="random subsets of each kind (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE.csv", help="the kept items")
+    arguments = parser.parse_args()
+    if arguments.dimension > arguments.dims:
+        parser.error(f"--dimension {arguments.dimension}: there are only --dims {arguments.dims}")
+    return arguments
+
+
+def main() -> int:
+    """Read, choose, judge, write the kept items and print the figures."""
+    arguments = parse_arguments()
+    if arguments.output.suffix != ".csv":
+        raise InputError(f"--output {arguments.output}: the file name must end in .csv")
+    check_output(arguments.output)
+    with packages_of("requirements_irt.txt"):
+        from irt.mirt import MirtSettings, fit_mirt
+        from irt.mirt_data import find_trials, read_benchmarks
+        from irt.rotation import canonical
+        from irt.selection import expected_easiness, select_items, separating_items, stratify
+        from irt.selection_check import FIGURES, check_selection, summary
+
+    inputs = {path.resolve() for path in (*arguments.matrices, *map(find_trials, arguments.matrices)) if path}
+    if arguments.output.resolve() in inputs:
+        raise InputError(f"--output {arguments.output} is an input; choose another name")
+    data = read_benchmarks(
+        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
+    )
+    pool = separating_items(data.correct, data.trials)
+    count = round(arguments.fraction * len(data.items))
+    check_sizes(data, arguments, count, len(pool))
+
+    settings = MirtSettings(dims=arguments.dims, seed=arguments.seed)
+    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
+    print(f"{size}, {arguments.folds} folds of the models", file=sys.stderr)
+    with progress("fits", arguments.folds + 1) as update:
+        whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+        update(1, "")
+        fit, turn = canonical(whole)
+        chances = fit.probability()
+        easiness = expected_easiness(chances)
+        kept = select_items(fit, chances, arguments.dimension - 1, stratify(easiness, pool, count))
+        check = check_selection(
+            data,
+            whole,
+            turn,
+            settings=settings,
+            dimension=arguments.dimension - 1,
+            count=count,
+            folds=arguments.folds,
+            draws=arguments.draws,
+            report=lambda done: update(done + 1, ""),
+        )
+    kept.sort()
+    not_converged = check.not_converged + (not whole.converged)
+    if not_converged:
+        print(f"warning: {not_converged} of {arguments.folds + 1} fits had not converged", file=sys.stderr)
+    found = summary(check, arguments.seed)
+    of_benchmark = [
+        (name, int((data.benchmark_of == number).sum()), int((data.benchmark_of[kept] == number).sum()))
+        for number, name in enumerate(data.names)
+    ]
+    write_csv(arguments.output, ("benchmark", "item"), (data.items[number] for number in kept))
+    if arguments.json:
+        names = ("fraction", "dims", "dimension", "folds", "draws", "seed")
+        report = {
+            "schema_version": SCHEMA_VERSION,
+            **{name: getattr(arguments, name) for name in names},
+            "models": len(data.models),
+            "items": len(data.items),
+            "separating_items": len(pool),
+            "kept_items": len(kept),
+            "easiness": {"separating": spread_of(easiness[pool]), "kept": spread_of(easiness[kept])},
+            "benchmarks": [dict(zip(("name", "items", "kept"), row, strict=True)) for row in of_benchmark],
+            "fits_not_converged": not_converged,
+            "inputs": list(data.inputs),
+            "figures": [
+                {"subset": subset, "figure": name.lower().replace(" ", "_"), **figure_fields(figure)}
+                for subset, row in found.items()
+                for name, figure in zip(FIGURES, row, strict=True)
+            ],
+        }
+        print(json.dumps(report, indent=1))
+    else:
+        print(
+            f"Dimension {arguments.dimension} of {arguments.dims}: {len(kept):,} of {len(data.items):,} items kept; "
+            f"{len(data.items) - len(pool):,} separate no models"
+        )
+        for title, members in (("they separate", pool), ("kept", kept)):
+            spread = spread_of(easiness[members])
+            print(f"Expected share correct, {title}: mean {spread['mean']:.3f}, sd {spread['sd']:.3f}")
+        rows: list[tuple[str, ...]] = [
+            (name, f"{items:,}", f"{number:,}") for name, items, number in of_benchmark
+        ]
+        print("\n".join(["", *as_text(Table(("benchmark", "items", "kept"), (True, False, False), rows))]))
+        shown = [
+            (subset, *(shown_figure(figure, "minus" in subset) for figure in row))
+            for subset, row in found.items()
+        ]
+        print(f"\n{len(data.models):,} models, none used for the choice that it judges")
+        print("\n".join(as_text(Table(("", *FIGURES), (True, False, False, False), shown))))
+    print(f"Wrote {len(kept):,} items to {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, separating: int) -> None:
+    """Refuse what leaves nothing to keep or too few models to judge by; say what is kept if it is fewer than asked."""
+    models, items = len(data.models), len(data.items)
+    if models < 2 * arguments.folds:
+        what = f"use --folds {models // 2} or fewer" if models > 3 else "4 models are the fewest"
+        raise InputError(
+            f"--folds {arguments.folds}: {models} models leave fewer than 2 in a fold to judge by; {what}"
+        )
+    if count < 1:
+        raise InputError(
+            f"--fraction {arguments.fraction} keeps none of {items} items; use at least {1 / items:.2g}"
+        )
+    if not separating:
+        raise InputError(
+            f"none of the {items} items has right and wrong answers, so none separates these models"
+        )
+    if count > separating:
+        print(
+            f"only {separating} of {items} items have right and wrong answers; {separating} are kept, not {count}",
+            file=sys.stderr,
+        )
+
+
+def spread_of(values: Any) -> dict[str, float]:
+    """Return the mean and the standard deviation."""
+    return {"mean": round(float(values.mean()), 6), "sd": round(float(values.std()), 6)}
+
+
+def figure_fields(figure: Figure) -> dict[str, float | None]:
+    """Return a figure and its interval; null where not defined."""
+    return {name: None if math.isnan(x) else round(x, 6) for name, x in vars(figure).items()}
+
+
+def shown_figure(figure: Figure, signed: bool) -> str:
+    """Return a figure and its interval with three decimals; a difference has its sign."""
+    if math.isnan(figure.value):
+        return NOT_KNOWN
+    value, low, high = (format(x, "+.3f" if signed else ".3f") for x in vars(figure).values())
+    return f"{value} [{low}, {high}]"
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan  # inside no interval
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, found {text!r}")
+    return value
+
+
+if __name__ == "__main__":
+    run(main)
