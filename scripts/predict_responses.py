@@ -17,7 +17,7 @@ the mean of what it is a part of); additive: logit P = ability + easiness; D-D: 
 
 Examples:
   python scripts/predict_responses.py gsm8k.csv.gz math.csv.gz --n-trials 1 --dims 1 2 3
-  python scripts/predict_responses.py *.csv.gz --n-trials 1 --protocol models --known 20 --output scores.csv
+  python scripts/predict_responses.py tiny*.csv.gz --n-trials 1 --protocol models --known 20 --output scores.csv
 """
 
 from __future__ import annotations
