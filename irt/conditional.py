@@ -47,9 +47,12 @@ class Plan:
     seed: np.random.SeedSequence
 
 
-def plan_blocks(x: FloatArray, profiles: Profiles, *, seed: int) -> list[Plan]:
-    """Sort the L units by place, cut them into blocks, and give each a grid that covers all draws x, (D, S)."""
-    mean, sd = _moments_at(x.mean(axis=0), profiles)
+def plan_blocks(x: FloatArray, profiles: Profiles, *, seed: int, prior_sd: float = 1.0) -> list[Plan]:
+    """Sort the L units by place, cut them into blocks, and give each a grid that covers all draws x, (D, S).
+
+    The prior of every y is Normal(0, prior_sd²).
+    """
+    mean, sd = _moments_at(x.mean(axis=0), profiles, prior_sd)
     # With g = 0 a conditional mode moves by at most as much as the x that moves most. With g > 0 that is not proved;
     # in simulations it moved by 0.83 of it at most.
     drift = np.abs(x - x.mean(axis=0)).max()
@@ -69,7 +72,10 @@ def plan_blocks(x: FloatArray, profiles: Profiles, *, seed: int) -> list[Plan]:
         members = np.unique(profiles.of_unit[units])
         reach = REACH_IN_SDS * sd[members].max() + drift
         grid = grid_between(
-            mean[members].min() - reach, mean[members].max() + reach, SPACING_IN_SDS * sd[members].min()
+            mean[members].min() - reach,
+            mean[members].max() + reach,
+            SPACING_IN_SDS * sd[members].min(),
+            prior_sd=prior_sd,
         )
         plans.append(Plan(units, grid, block_seed))
     return plans
@@ -109,9 +115,9 @@ def log_integrand(x: FloatArray, profiles: Profiles, members: IntArray, grid: Gr
     return grid.log_weights + profiles.counts[members] @ log_right - asked[:, row]
 
 
-def _moments_at(x: FloatArray, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
+def _moments_at(x: FloatArray, profiles: Profiles, prior_sd: float) -> tuple[FloatArray, FloatArray]:
     """Return mean and sd of y for every profile at one x, (J,) each."""
-    grid = grid_for(profiles.trials.sum(axis=1).max())
+    grid = grid_for(profiles.trials.sum(axis=1).max(), prior_sd=prior_sd)
     mean, second = np.empty(len(profiles.units)), np.empty(len(profiles.units))
     for members in np.split(np.arange(len(profiles.units)), profiles.group_start[1:-1]):
         weights = _relative(log_integrand(x[None], profiles, members, grid))[0]

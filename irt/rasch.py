@@ -105,8 +105,45 @@ def _fit_marginal(
     return RaschFit(_mirrored(y_estimates), _mirrored(x_estimates), nuts.divergences, draws)
 
 
+def difficulties_given(
+    theta: npt.NDArray[np.floating],
+    correct: npt.ArrayLike,
+    trials: npt.ArrayLike,
+    guessing: npt.ArrayLike,
+    *,
+    prior_sd: float,
+    settings: SamplerSettings,
+) -> tuple[Estimates, Float32Array]:
+    """Return the difficulties of N items with b ~ Normal(0, prior_sd²), given draws of the abilities of who answered.
+
+    Parameters
+    ----------
+    theta
+        (chains, draws, M), as in ``Draws``.
+    correct, trials, guessing
+        As in ``fit_rasch``.
+
+    Returns
+    -------
+    The estimates, and a draw (chains, draws, N) for every one of ``theta``.
+    """
+    correct = np.asarray(correct, dtype=float)
+    guessing = np.broadcast_to(np.asarray(guessing, dtype=float), correct.shape[1])
+    profiles = find_profiles(Cells(correct, np.asarray(trials, dtype=float), guessing, True))
+    estimates, draws = _draw_integrated(
+        theta.astype(float), profiles, settings, True, "drawing difficulties", prior_sd
+    )
+    assert draws is not None  # they are kept
+    return estimates, draws
+
+
 def _draw_integrated(
-    x: FloatArray, profiles: Profiles, settings: SamplerSettings, keep_draws: bool, title: str
+    x: FloatArray,
+    profiles: Profiles,
+    settings: SamplerSettings,
+    keep_draws: bool,
+    title: str,
+    prior_sd: float = 1.0,
 ) -> tuple[Estimates, Float32Array | None]:
     """Return the estimates of the integrated side and, if kept, its draws (chains, draws, L)."""
     flat = x.reshape(-1, x.shape[2])
@@ -124,7 +161,7 @@ def _draw_integrated(
         return len(block.units)
 
     done = 0
-    plans = plan_blocks(flat, profiles, seed=settings.seed)
+    plans = plan_blocks(flat, profiles, seed=settings.seed, prior_sd=prior_sd)
     with (
         progress(title, units) as update,
         # The blocks run side by side; BLAS threads within each would wait for one another.

@@ -22,7 +22,7 @@ from irt.quadrature import grid_between, grid_for
 from verifier.ability_posterior import Abilities, log_probabilities
 
 CANDIDATE_PRIOR_SD = 2.0
-_SPACING = 0.25
+_FINENESS = 4.0
 _ABILITY_REACH = 6.0  # sds of an ability
 
 
@@ -33,7 +33,7 @@ class PanelTables:
     Attributes
     ----------
     nodes, log_prior
-        (Q,); the prior is Normal(0, ``CANDIDATE_PRIOR_SD``²), not normalised.
+        (Q,); the prior is Normal(0, ``CANDIDATE_PRIOR_SD``²).
     log_likelihood
         (M, n + 1, Q): log P(k | b), binomial coefficient included.
     below
@@ -70,16 +70,15 @@ class PanelTables:
 def panel_tables(abilities: Abilities, n_trials: int, guessing: float) -> PanelTables:
     """Return the tables of a panel for items of one guessing probability."""
     answers = n_trials * len(abilities.mean)
-    reach = CANDIDATE_PRIOR_SD * grid_for(CANDIDATE_PRIOR_SD**2 * answers).nodes[-1]
-    nodes = grid_between(-reach, reach, _SPACING / np.sqrt(1 + answers / 4)).nodes
+    grid = grid_for(answers, prior_sd=CANDIDATE_PRIOR_SD, fineness=_FINENESS)
     sd = abilities.sd_on_scale
     inner = grid_between(-_ABILITY_REACH, _ABILITY_REACH, 1 / np.sqrt(1 + n_trials * sd.max() ** 2 / 4))
     k = np.arange(n_trials + 1)
     coefficient = gammaln(n_trials + 1) - gammaln(k + 1) - gammaln(n_trials - k + 1)
-    log_likelihood = np.empty((len(sd), n_trials + 1, len(nodes)))
+    log_likelihood = np.empty((len(sd), n_trials + 1, len(grid.nodes)))
     for verifier in range(len(sd)):
         theta = abilities.mean[verifier] + sd[verifier] * inner.nodes
-        log_right, log_wrong = log_probabilities(theta[:, None] - nodes, guessing)
+        log_right, log_wrong = log_probabilities(theta[:, None] - grid.nodes, guessing)
         weights = inner.log_weights[:, None]
         for count in k:
             log_likelihood[verifier, count] = coefficient[count] + logsumexp(
@@ -88,8 +87,8 @@ def panel_tables(abilities: Abilities, n_trials: int, guessing: float) -> PanelT
     probability = np.exp(log_likelihood)
     below = np.cumsum(probability / probability.sum(axis=1, keepdims=True), axis=1)[:, :-1]
     return PanelTables(
-        nodes,
-        -0.5 * (nodes / CANDIDATE_PRIOR_SD) ** 2,
+        grid.nodes,
+        grid.log_weights,
         log_likelihood,
         np.ascontiguousarray(below.transpose(0, 2, 1)),
     )

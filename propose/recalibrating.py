@@ -13,15 +13,17 @@ below what the estimates say; the more trials, the less. The median of the draws
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from irt.arrays import FloatArray, IntArray
+from irt.convergence import Estimates
 from irt.difficulty import ddm, diagnose, max_gap, normalize
-from irt.rasch import RaschFit, fit_rasch
+from irt.rasch import Draws, RaschFit, difficulties_given, fit_rasch
 from irt.settings import SamplerSettings
+from propose.panel_tables import CANDIDATE_PRIOR_SD
 
 INTERVAL = 0.9
 DRAWS_USED = 1000  # an interval from a thousand draws is settled to a few hundredths of its width
@@ -103,12 +105,34 @@ def recalibrate(
             np.concatenate([getattr(originals, name), getattr(new, name)], axis=-1)
             for name in ("correct", "trials", "guessing")
         ]
-        fit = fit_rasch(*both, settings=settings, keep_draws=True)
+        fit = _with_own_prior(fit_rasch(*both, settings=settings, keep_draws=True), new, settings)
     return Recalibration(
         fit=fit,
         before=spread(np.asarray(b_before, dtype=float), _some_draws(alone)),
         after=spread(fit.difficulty.mean, _some_draws(fit)),
     )
+
+
+def _with_own_prior(fit: RaschFit, new: Counts, settings: SamplerSettings) -> RaschFit:
+    """Return the joint fit with the difficulties of the new items, its last, under the prior of candidates."""
+    assert fit.draws is not None  # they are kept
+    count = new.guessing.size
+    estimates, b = difficulties_given(
+        fit.draws.theta,
+        new.correct,
+        new.trials,
+        new.guessing,
+        prior_sd=CANDIDATE_PRIOR_SD,
+        settings=settings,
+    )
+    difficulty = Estimates(
+        *(
+            np.concatenate([getattr(fit.difficulty, one.name)[:-count], getattr(estimates, one.name)])
+            for one in fields(Estimates)
+        )
+    )
+    draws = Draws(fit.draws.theta, np.concatenate([fit.draws.b[..., :-count], b], axis=-1))
+    return replace(fit, difficulty=difficulty, draws=draws)
 
 
 def spread(b: FloatArray, draws: npt.NDArray[np.floating]) -> Spread:

@@ -26,8 +26,8 @@ from verifier.ability_posterior import Abilities, log_probabilities
 
 # In sds of an ability: room for answers that contradict it, such as 100 of 100 right where others say 30 to be likely.
 _ABILITY_REACH = 10.0
-# Of the width of the narrowest posterior: with a density that is linear between nodes, a probability is right to 2e-4.
-_SPACING = 0.1
+# Nodes in the width of the narrowest posterior: with a density linear between them, a probability is right to 2e-4.
+_FINENESS = 10.0
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,12 @@ def new_item_difficulties(
     """
     correct, trials = _counts(correct, trials)
     guessing = np.broadcast_to(np.asarray(guessing, dtype=float), len(correct))
-    nodes = _nodes(int(trials.sum(axis=1).max(initial=0)), prior_sd)
+    grid = grid_for(int(trials.sum(axis=1).max(initial=0)), prior_sd=prior_sd, fineness=_FINENESS)
+    nodes = grid.nodes
     log_density = np.empty((len(correct), len(nodes)))
     for g in np.unique(guessing):
         rows = guessing == g
-        log_density[rows] = -0.5 * (nodes / prior_sd) ** 2 + _log_likelihood(
+        log_density[rows] = grid.log_weights + _log_likelihood(
             correct[rows], trials[rows], float(g), abilities, nodes
         )
     weights = np.exp(log_density - log_density.max(axis=1, keepdims=True))
@@ -132,15 +133,6 @@ def _counts(
             "right than there are"
         )
     return right.astype(int), asked.astype(int)
-
-
-def _nodes(max_trials: int, prior_sd: float) -> FloatArray:
-    """Return nodes as wide as ``grid_for`` has them, and fine enough for the probability of an interval.
-
-    In units of the prior's sd s an answer tells s² as much as in units of 1.
-    """
-    reach = prior_sd * grid_for(prior_sd**2 * max_trials).nodes[-1]
-    return grid_between(-reach, reach, _SPACING / np.sqrt(1 + max_trials / 4)).nodes
 
 
 def _log_likelihood(

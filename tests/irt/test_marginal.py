@@ -138,17 +138,19 @@ def test_a_changed_kernel_is_not_answered_from_the_cache() -> None:
     assert compiled_and_salt[1] == zlib.crc32(source) != zlib.crc32(source + b"#")
 
 
+@pytest.mark.parametrize("prior_sd", [1.0, 2.0])
 @pytest.mark.parametrize("guessing", ["none", "several"])
-def test_moments_average_over_draws_of_the_sampled_side(guessing: str) -> None:
+def test_moments_average_over_draws_of_the_sampled_side(guessing: str, prior_sd: float) -> None:
     """The spread of x widens y, and the grid must hold for the x farthest out."""
     cells, centre = make_cells(guessing, 0.25, 100, True)
     x = centre + np.random.default_rng(5).normal(scale=0.7, size=(60, len(centre)))
-    densities = np.exp([log_posteriors(cells, row) for row in x])
+    other_prior = FINE**2 / 2 - (FINE / prior_sd) ** 2 / 2
+    densities = np.exp([log_posteriors(cells, row) + other_prior for row in x])
     densities /= densities.sum(axis=2, keepdims=True)
     mean = (densities @ FINE).mean(axis=0)
     sd = np.sqrt((densities @ FINE**2).mean(axis=0) - mean**2)
     profiles = find_profiles(cells)
-    for plan in plan_blocks(x, profiles, seed=3):
+    for plan in plan_blocks(x, profiles, seed=3, prior_sd=prior_sd):
         block = draw_block(x, profiles, plan)
         np.testing.assert_allclose(block.mean, mean[block.units], atol=1e-4)
         np.testing.assert_allclose(block.sd, sd[block.units], rtol=1e-4)

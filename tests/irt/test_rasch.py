@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from irt.rasch import RaschFit, fit_rasch
+from irt.rasch import RaschFit, difficulties_given, fit_rasch
 from irt.settings import SamplerSettings
 from tests.simulation import SimulatedCounts, simulate_counts
 
@@ -132,3 +132,23 @@ def test_many_guessing_probabilities_at_once() -> None:
     joint = fit_rasch(data.correct, data.trials, guessing, settings=QUICK, keep_draws=True, method="joint")
     for z in z_scores(marginal, joint):
         assert np.abs(z).max() < 4.5
+
+
+def test_difficulties_given_the_abilities_are_those_of_the_fit_or_of_another_prior() -> None:
+    """With the fit's own prior they are the fit's; a wide prior lets the item that nobody solved go further out."""
+    data = simulate_counts(models=8, items=30, trials=4, seed=5)
+    correct = data.correct.copy()
+    correct[:, 0] = 0
+    fit = fit_rasch(correct, data.trials, data.guessing, settings=QUICK, keep_draws=True)
+    assert fit.draws is not None
+    theta = fit.draws.theta
+    asked = correct[:, :5], data.trials[:, :5], data.guessing[:5]
+    same, draws = difficulties_given(theta, *asked, prior_sd=1.0, settings=QUICK)
+    np.testing.assert_allclose(same.mean, fit.difficulty.mean[:5], atol=1e-4)
+    np.testing.assert_allclose(same.sd, fit.difficulty.sd[:5], rtol=1e-3)
+    assert draws.shape == (*theta.shape[:2], 5)
+    # An item's place moves with the abilities, draw by draw.
+    assert np.corrcoef(draws[..., 1].ravel(), theta.mean(axis=-1).ravel())[0, 1] > 0.2
+    wide, _ = difficulties_given(theta, *asked, prior_sd=2.0, settings=QUICK)
+    assert wide.mean[0] > same.mean[0] + 0.5
+    assert (wide.sd > same.sd).all()
