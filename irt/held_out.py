@@ -15,6 +15,9 @@ FOLDS = 10
 ENOUGH_ANSWERS = 20_000
 MOST_FOLDS = 5
 
+# In nats an answer: the probability given to the right answer rises by a thousandth of itself.
+WORTH_A_DIMENSION = 0.001
+
 # No prediction is taken to be surer than this, or one answer could outweigh all others.
 SUREST = 1e-9
 
@@ -30,7 +33,7 @@ class HeldOut:
     log_likelihood
         Mean natural logarithm of the probability given to an answer: 0 is perfect, −0.693 is a coin.
     standard_error
-        Of that mean, with the cells as a random sample of all cells.
+        Of that mean, with the models as the sample.
     behind, behind_standard_error
         By how much it falls short of the best D, and the standard error of this difference, which is over the same
         cells and so far smaller than that of either mean; 0 for the best.
@@ -72,14 +75,17 @@ def cell_log_likelihood(correct: FloatArray | IntArray, trials: IntArray, chance
     then the negative log-loss.
     """
     sure = np.clip(chance, SUREST, 1 - SUREST)
-    likelihood: FloatArray = correct * np.log(sure) + (trials - correct) * np.log1p(-sure)
-    return likelihood
+    return np.asarray(correct * np.log(sure) + (trials - correct) * np.log1p(-sure), dtype=float)
 
 
-def mean_and_error(values: FloatArray, trials: IntArray) -> tuple[float, float]:
-    """Return Σ values / Σ trials over cells and its standard error (that of a ratio of two sums over cells)."""
+def mean_and_error(values: FloatArray, trials: IntArray, model_of: IntArray) -> tuple[float, float]:
+    """Return Σ values / Σ trials over cells and its standard error, with the models as the sample.
+
+    The cells of a model go wrong together, where its abilities do: taken one by one they would feign precision.
+    """
     mean = values.sum() / trials.sum()
-    return float(mean), float(np.sqrt(np.sum((values - mean * trials) ** 2)) / trials.sum())
+    apart = np.bincount(model_of, weights=values - mean * trials)
+    return float(mean), float(np.sqrt(np.sum(apart**2)) / trials.sum())
 
 
 def compare_dims(
@@ -93,9 +99,9 @@ def compare_dims(
     """Predict hidden answers with each number of dimensions and choose among them.
 
     The smallest D is chosen whose mean falls short of the best by at most one standard error of the difference (the
-    rule of Breiman et al. 1984, here with the difference taken cell by cell): a dimension more must show in what it
-    predicts, as it has to be named, and a fit with idle ones is less stable. One start a fit: starts differ by far
-    less than dimensions do.
+    rule of Breiman et al. 1984, here of the difference on the same cells) or by at most ``WORTH_A_DIMENSION``: a
+    dimension more must show in what it predicts for models in general, as it has to be named, and with many cells even
+    an idle one can come out ahead. One start a fit: starts differ by far less than dimensions do.
 
     Parameters
     ----------
@@ -107,34 +113,38 @@ def compare_dims(
         Called with the number of fits that are done.
     """
     fold = folds(trials, FOLDS, settings.seed)
-    per_fold = trials[fold >= 0].sum() / FOLDS
-    rounds = fold_rounds(float(per_fold))
     gathered: dict[int, list[FloatArray]] = {count: [] for count in dims}
     asked: list[IntArray] = []
-    for number in range(rounds):
+    model_of: list[IntArray] = []
+    for number in range(rounds_of(trials)):
         hidden = fold == number
         seen = hide(correct, trials, hidden)
         asked.append(trials[hidden])
+        model_of.append(np.nonzero(hidden)[0])
         for position, count in enumerate(dims):
             fit = fit_mirt(*seen, benchmark_of, replace(settings, dims=count, starts=1))
             chance = fit.probability()[hidden]
             gathered[count].append(cell_log_likelihood(correct[hidden], trials[hidden], chance))
             done(number * len(dims) + position + 1)
     cells = {count: np.concatenate(values) for count, values in gathered.items()}
-    return choose_dims(cells, np.concatenate(asked))
+    return choose_dims(cells, np.concatenate(asked), np.concatenate(model_of))
 
 
-def fold_rounds(answers_a_fold: float) -> int:
-    """Return how many folds are hidden in turn."""
-    return int(min(MOST_FOLDS, np.ceil(ENOUGH_ANSWERS / answers_a_fold)))
+def rounds_of(trials: IntArray) -> int:
+    """Return how many folds of these (M, N) trials are hidden in turn."""
+    return int(min(MOST_FOLDS, np.ceil(ENOUGH_ANSWERS * FOLDS / trials.sum())))
 
 
-def choose_dims(cells: dict[int, FloatArray], trials: IntArray) -> Comparison:
-    """Return the comparison of log-likelihoods by cell, one array for each D, with the same cells' trials."""
+def choose_dims(cells: dict[int, FloatArray], trials: IntArray, model_of: IntArray) -> Comparison:
+    """Return the comparison of log-likelihoods by cell, one array for each D, of the same cells' trials and models."""
     best = max(cells, key=lambda count: cells[count].sum())
     held_out = []
     for count, values in sorted(cells.items()):
-        behind, behind_error = mean_and_error(cells[best] - values, trials)
-        held_out.append(HeldOut(count, *mean_and_error(values, trials), behind, behind_error))
-    chosen = min(entry.dims for entry in held_out if entry.behind <= entry.behind_standard_error)
+        behind, behind_error = mean_and_error(cells[best] - values, trials, model_of)
+        held_out.append(HeldOut(count, *mean_and_error(values, trials, model_of), behind, behind_error))
+    chosen = min(
+        entry.dims
+        for entry in held_out
+        if entry.behind <= max(entry.behind_standard_error, WORTH_A_DIMENSION)
+    )
     return Comparison(tuple(held_out), int(trials.sum()), chosen)

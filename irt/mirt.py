@@ -82,13 +82,15 @@ class MirtFit:
     Attributes
     ----------
     abilities
-        Mean (M, D) and covariance (M, D, D) of θ.
+        Mean (M, D) and covariance (M, D, D) of θ. Over the models θ has mean 0 and, with its uncertainty, covariance I
+        (until it is rotated), so that a loading is the effect of one standard deviation between these models.
     items
         Mean (N, p) and covariance (N, p, p) of (a_1 … a_D, d).
     prior
         Mean (B, p) and covariance (B, p, p) of the items of each benchmark.
     ability_covariance
-        (D, D) prior covariance of θ: the identity, unless the dimensions have been made oblique by irt/rotation.py.
+        (D, D) covariance of θ over models, and the prior of other models: the identity, unless irt/rotation.py has made
+        the dimensions oblique.
     elbo
         (iterations,) evidence bound before each iteration's update of θ, in nats, up to a constant.
     starts
@@ -185,7 +187,9 @@ def fit_mirt(
         iterations=[len(attempt.elbo) for attempt in tried],
         difference=np.array(difference),
     )
-    return MirtFit(best.abilities, best.items, best.prior, np.eye(settings.dims), best.elbo, starts)
+    # The weak priors may have kept the scale off; the logits are the same.
+    standard = restandardise(best.abilities, best.items, best.prior)
+    return MirtFit(*standard, np.eye(settings.dims), best.elbo, starts)
 
 
 @dataclass(frozen=True)

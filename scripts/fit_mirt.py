@@ -1,0 +1,162 @@
+"""Separate the abilities that a set of benchmarks mixes, and say what each item measures.
+
+logit P(correct) = a·theta + d, in as many dimensions as predict answers that were hidden from the fit. Counts are
+binomial, theta ~ Normal(0, 1) in each dimension, and the items of a benchmark share a prior that is learned.
+
+Input   response matrices, one a benchmark (.csv or .csv.gz): column model, then one column an item; cells are counts of
+        correct answers, blank = never asked. Models are joined by name. The trials are in NAME.trials.csv(.gz) beside
+        NAME.csv (trials.csv beside response_matrix.csv), else --n-trials, else n_trials in NAME.json.
+Output  in --output-dir: abilities.csv (model,theta_1...,sd_1...; higher = more able),
+        items.csv (benchmark,item,a_1...,d,MDISC,MDIFF,direction_1...,sd_...; higher d = easier, higher MDIFF = harder)
+        and fit.json (how well each number of dimensions predicts, the chosen one, settings, warnings).
+
+Examples:
+  python scripts/fit_mirt.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
+  python scripts/fit_mirt.py matrices/*.csv.gz --common-models --dims 2 3 --stability 5 --output-dir out
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import InputError, check_output
+
+MOST_DIMS = 20
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.add_argument(
+        "matrices", type=Path, nargs="+", metavar="MATRIX", help="response matrix of a benchmark"
+    )
+    parser.add_argument(
+        "--output-dir", type=Path, required=True, help="folder for the three files; made if missing"
+    )
+    parser.add_argument(
+        "--n-trials", type=whole_number(1), help="trials of every cell that is not blank, in all matrices"
+    )
+    parser.add_argument(
+        "--common-models", action="store_true", help="keep only the models that are in every matrix"
+    )
+    parser.add_argument(
+        "--dims",
+        type=whole_number(1, MOST_DIMS),
+        nargs="+",
+        default=[1, 2, 3, 4],
+        help="numbers of dimensions to choose from (1 2 3 4)",
+    )
+    parser.add_argument("--starts", type=whole_number(1), default=3, help="starts of the fit (%(default)s)")
+    parser.add_argument(
+        "--stability",
+        type=whole_number(1),
+        metavar="R",
+        help="also refit R times, and R times to shuffled answers, and compare",
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read, choose the dimensions, fit, write, and say what was written."""
+    arguments = parse_arguments()
+    with packages_of("requirements_irt.txt"):
+        from irt.held_out import compare_dims, rounds_of
+        from irt.mirt import MirtSettings, fit_mirt
+        from irt.mirt_data import read_benchmarks
+        from irt.mirt_files import OUTPUTS, SCHEMA_VERSION, mirt_figures, stability_figures, write_mirt
+        from irt.mirt_stability import measure_stability
+        from irt.progress import progress
+        from irt.rotation import canonical
+
+    started = time.monotonic()
+    dims = sorted(set(arguments.dims))
+    benchmarks = read_benchmarks(
+        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
+    )
+    if dims[-1] >= len(benchmarks.models):
+        raise InputError(
+            f"{len(benchmarks.models)} models cannot show {dims[-1]} dimensions; give smaller --dims, or more models"
+        )
+    check_outputs(arguments.output_dir, OUTPUTS, arguments.matrices)
+    settings = MirtSettings(starts=arguments.starts, seed=arguments.seed)
+    answers = benchmarks.correct, benchmarks.trials, benchmarks.benchmark_of
+    print(
+        f"{len(benchmarks.models)} models × {len(benchmarks.items)} items of {len(benchmarks.names)} benchmarks",
+        file=sys.stderr,
+    )
+    with progress("predicting hidden answers", rounds_of(benchmarks.trials) * len(dims)) as update:
+        comparison = compare_dims(*answers, dims, settings, lambda done: update(done, ""))
+    settings = replace(settings, dims=comparison.chosen)
+    raw = fit_mirt(*answers, settings)
+    fit, turn = canonical(raw)
+    figures = mirt_figures(benchmarks, fit, comparison)
+    if arguments.stability:
+        with progress("refitting", 2 * arguments.stability) as update:
+            stability = measure_stability(
+                raw, turn, *answers, settings, arguments.stability, lambda done: update(done, "")
+            )
+        figures["stability"] = stability_figures(stability)
+    figures = {
+        "schema_version": SCHEMA_VERSION,
+        **figures,
+        "settings": {**vars(settings), "common_models": arguments.common_models},
+        "inputs": list(benchmarks.inputs),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    write_mirt(arguments.output_dir, benchmarks, fit, figures)
+    report(figures, arguments.output_dir)
+    return 0
+
+
+def check_outputs(output_dir: Path, names: tuple[str, ...], inputs: list[Path]) -> None:
+    """Find out before the fit whether the outputs can be written, and not onto an input."""
+    for output in (output_dir / name for name in names):
+        if any(output.exists() and output.samefile(path) for path in inputs):
+            raise InputError(
+                f"{output} is an input of this fit and would be overwritten; choose another folder"
+            )
+        check_output(output)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    if not os.access(output_dir, os.W_OK):
+        raise InputError(f"{output_dir}: this folder cannot be written to; choose another")
+
+
+def report(figures: dict[str, Any], output_dir: Path) -> None:
+    """Print how well each number of dimensions predicts, how stable the fit is, and where the files are."""
+    held_out = figures["held_out"]
+    print(f"{held_out['answers']:,} hidden answers, mean log-likelihood by number of dimensions:")
+    for entry in held_out["by_dims"]:
+        print(
+            f"  {entry['dims']}  {entry['log_likelihood']:.4f} ± {entry['standard_error']:.4f}, "
+            f"behind the best by {entry['behind_best']:.4f} ± {entry['behind_best_standard_error']:.4f}"
+            + (" (chosen)" if entry["dims"] == held_out["chosen_dims"] else "")
+        )
+    for name, agreement in figures.get("stability", {}).items():
+        lowest = {
+            what: min(value for row in agreement[what] for value in row if value is not None)
+            for what in ("loading_correlations", "ability_correlations")
+        }
+        print(
+            f"{name.replace('_', ' ')}: correlations of a dimension's loadings at least "
+            f"{lowest['loading_correlations']:.3f}, of its abilities at least {lowest['ability_correlations']:.3f}; "
+            f"predictions differ by {max(agreement['prediction_difference']):.4f}"
+        )
+    for warning in figures["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"Wrote abilities.csv, items.csv and fit.json to {output_dir}")
+
+
+if __name__ == "__main__":
+    run(main)
