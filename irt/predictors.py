@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betaln
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
@@ -21,11 +22,10 @@ MEANS = ("global mean", "model mean", "benchmark mean", "item mean")
 ADDITIVE = "additive"
 BENCHMARK_MEAN = MEANS[2]
 
-# A mean of few answers leans on this many more, at the mean of what it is a part of. Without them a model with three
-# right answers would be certain to give a fourth, and one surprise would make the log-loss infinite.
-LEANING_ANSWERS = 2.0
+# How many more answers a mean may lean on.
+LEANING_ANSWERS = 2.0 ** np.arange(-2, 13)
 
-# One start, from the residuals: with three, held-out log-losses were the same to 1e-5, and there is a fit for each fold.
+# One start, from the residuals: with three, held-out log-losses were the same to 1e-5, and every fold has its own fits.
 STARTS = 1
 
 
@@ -136,13 +136,15 @@ def predict(
 def means(correct: IntArray, trials: IntArray, benchmark_of: IntArray) -> dict[str, FloatArray]:
     """Return what the means of the known answers predict, (M, N) by name.
 
-    Each mean takes LEANING_ANSWERS more answers at the mean of what it is a part of: an item's and a model's in a
-    benchmark lean on the benchmark's over all models, a model's on that of all answers, and that on 1/2.
+    Without more, a model with three right answers would be certain to give a fourth, and one surprise would make the
+    log-loss infinite. So each mean takes c more answers at the mean of what it is a part of, c as ``leaning_answers``
+    finds it: an item's and a model's in a benchmark lean on the benchmark's over all models, a model's and a
+    benchmark's on that of all answers, and that takes two more at 1/2.
     """
     right, asked = correct.astype(float), trials.astype(float)
     benchmarks = int(benchmark_of.max()) + 1
     member = np.equal.outer(benchmark_of, np.arange(benchmarks)).astype(float)
-    overall = _mean(right.sum(), asked.sum(), 0.5)
+    overall = np.array([(right.sum() + 1) / (asked.sum() + 2)])
     of_benchmark = _mean(right.sum(axis=0) @ member, asked.sum(axis=0) @ member, overall)
     of_model = _mean(right.sum(axis=1), asked.sum(axis=1), overall)
     of_model_there = _mean(right @ member, asked @ member, of_benchmark)
@@ -151,8 +153,25 @@ def means(correct: IntArray, trials: IntArray, benchmark_of: IntArray) -> dict[s
     return {name: np.broadcast_to(value, trials.shape) for name, value in zip(MEANS, values, strict=True)}
 
 
-def _mean(right: FloatArray | float, asked: FloatArray | float, above: FloatArray | float) -> FloatArray:
-    return np.asarray((right + LEANING_ANSWERS * above) / (asked + LEANING_ANSWERS))
+def _mean(right: FloatArray, asked: FloatArray, above: FloatArray) -> FloatArray:
+    more = leaning_answers(right, asked, above)
+    return (right + more * above) / (asked + more)
+
+
+def leaning_answers(right: FloatArray, asked: FloatArray, above: FloatArray) -> float:
+    """Return the c, of LEANING_ANSWERS, under which the counts are likeliest.
+
+    The true means are taken to spread around those above as Beta(c·above, c·(1 − above)), so that ``right`` of
+    ``asked`` (two arrays of one shape, ``above`` broadcast to it) is beta-binomial: means that differ little lean on
+    much.
+    """
+    likelihood = [
+        np.sum(
+            betaln(right + c * above, asked - right + c * (1 - above)) - betaln(c * above, c * (1 - above))
+        )
+        for c in LEANING_ANSWERS
+    ]
+    return float(LEANING_ANSWERS[np.argmax(likelihood)])
 
 
 def with_unseen_benchmarks(fit: MirtFit, there: IntArray, benchmarks: int) -> tuple[MirtFit, IntArray]:

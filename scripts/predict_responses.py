@@ -12,8 +12,9 @@ What is hidden (--protocol):
   models   all but --known answers of the models of each fold; the items are fitted without these models
   items    all but --known answers to the items of each fold; the abilities are fitted without these items
 
-Predictors: global mean; the model's mean; its mean in the benchmark; the item's mean (each leans on two more answers at
-the mean of what it is a part of); additive: logit P = ability + easiness; D-D: logit P = a·θ + d in D dimensions.
+Predictors: global mean; the model's mean; its mean in the benchmark; the item's mean (each leans on the mean of what it
+is a part of, the more the less such means differ); additive: logit P = ability + easiness; D-D: logit P = a·θ + d in D
+dimensions.
 
 Examples:
   python scripts/predict_responses.py gsm8k.csv.gz math.csv.gz --n-trials 1 --dims 1 2 3

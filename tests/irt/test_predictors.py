@@ -14,6 +14,7 @@ from irt.prediction_protocols import Protocol, splits
 from irt.predictors import (
     ADDITIVE,
     MEANS,
+    leaning_answers,
     means,
     predict,
     predict_folds,
@@ -124,14 +125,34 @@ def test_means_by_hand() -> None:
     trials = np.array([[2, 1, 2], [1, 1, 0]])
     found = means(correct, trials, np.array([0, 0, 1]))
     overall = (4 + 1) / (7 + 2)
-    first, second = (3 + 2 * overall) / (5 + 2), (1 + 2 * overall) / (2 + 2)
+
+    def mean(right: list[float], asked: list[float], above: FloatArray) -> FloatArray:
+        more = leaning_answers(np.array(right), np.array(asked), above)
+        return np.array([(k + more * p) / (n + more) for k, n, p in zip(right, asked, above, strict=True)])
+
     assert found["global mean"] == pytest.approx(np.full((2, 3), overall))
-    model = [(3 + 2 * overall) / 7, (1 + 2 * overall) / 4]
-    assert found["model mean"] == pytest.approx(np.repeat(np.array(model)[:, None], 3, axis=1))
-    there = [[(2 + 2 * first) / 5] * 2 + [(1 + 2 * second) / 4], [(1 + 2 * first) / 4] * 2 + [second]]
-    assert found["benchmark mean"] == pytest.approx(np.array(there))
-    item = [(3 + 2 * first) / 5, 2 * first / 4, (1 + 2 * second) / 4]
+    model = mean([3, 1], [5, 2], np.full(2, overall))
+    assert found["model mean"] == pytest.approx(np.repeat(model[:, None], 3, axis=1))
+    first, second = mean([3, 1], [5, 2], np.full(2, overall))
+    there = mean([2, 1, 1, 0], [3, 2, 2, 0], np.array([first, first, second, second]))
+    assert found["benchmark mean"] == pytest.approx(
+        np.array([[there[0], there[0], there[2]], [there[1], there[1], there[3]]])
+    )
+    item = mean([3, 0, 1], [3, 2, 2], np.array([first, first, second]))
     assert found["item mean"] == pytest.approx(np.array([item, item]))
+
+
+@pytest.mark.parametrize("spread_of", [2.0, 32.0])
+def test_means_lean_as_much_as_the_true_ones_agree(spread_of: float) -> None:
+    rng = np.random.default_rng(1)
+    above = np.repeat([0.3, 0.8], 400)
+    truth = rng.beta(spread_of * above, spread_of * (1 - above))
+    asked = rng.integers(0, 30, 800)
+    right = rng.binomial(asked, truth)
+    assert leaning_answers(right.astype(float), asked.astype(float), above) == spread_of
+    # Of means that are all the same, every one takes the place of the other.
+    same = rng.binomial(asked, above).astype(float)
+    assert leaning_answers(same, asked.astype(float), above) >= 512
 
 
 def test_additive_fit_is_the_penalised_maximum_and_finds_the_spread_of_ability() -> None:
