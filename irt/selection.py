@@ -1,4 +1,4 @@
-"""Chooses the items that best separate models on one dimension, without changing the mix of difficulty.
+"""Chooses the items that best separate models on one dimension, without changing any benchmark's mix of difficulty.
 
 Difficulty here is an item's easiness: the share of correct answers that the fit expects of its models. It does not
 depend on the rotation, exists for items that hardly load on anything, and is not upset by blanks; the difficulty per
@@ -16,18 +16,18 @@ import numpy as np
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit
 
-# Groups of neighbouring easiness whose shares the kept items have; fewer where fewer items are kept.
-DIFFICULTY_BINS = 10
+# Groups of neighbouring easiness in a benchmark whose shares the kept items have; fewer where fewer items are kept.
+DIFFICULTY_BINS = 5
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Groups of neighbouring easiness, the hardest first, and how many items of each are to be kept.
+    """Groups of neighbouring easiness within a benchmark, and how many items of each are to be kept.
 
     Attributes
     ----------
     bins
-        Numbers of the items of each group; together all items that separate models.
+        Numbers of the items of each group, benchmark by benchmark, the hardest first; together all that separate models.
     quota
         (bins,) how many to keep.
     """
@@ -47,14 +47,23 @@ def separating_items(correct: IntArray, trials: IntArray) -> IntArray:
     return np.flatnonzero((right > 0) & (right < asked))
 
 
-def stratify(easiness: FloatArray, pool: IntArray, count: int) -> Strata:
-    """Split the items of ``pool`` into groups of equal size by easiness (N,), and ``count`` in proportion.
+def stratify(easiness: FloatArray, benchmark_of: IntArray, pool: IntArray, count: int) -> Strata:
+    """Split the items of ``pool`` in each benchmark into groups of equal size by easiness, and ``count`` in proportion.
 
     If the pool has fewer items than ``count``, all are to be kept.
+
+    Parameters
+    ----------
+    easiness, benchmark_of
+        (N,) of all items.
     """
     count = min(count, len(pool))
-    ordered = pool[np.argsort(easiness[pool], kind="stable")]
-    bins = np.array_split(ordered, max(1, min(DIFFICULTY_BINS, count)))
+    bins: list[IntArray] = []
+    for number in np.unique(benchmark_of[pool]):
+        members = pool[benchmark_of[pool] == number]
+        ordered = members[np.argsort(easiness[members], kind="stable")]
+        groups = min(DIFFICULTY_BINS, len(members) * count // len(pool))
+        bins += np.array_split(ordered, max(1, groups))
     share = np.array([len(members) for members in bins]) * count / max(1, len(pool))
     quota = np.floor(share).astype(np.int64)
     # The largest remainders get what rounding down has left over (Hamilton's method).

@@ -8,19 +8,19 @@ M models, N items, R random draws of a subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import rankdata
 
 from irt.arrays import FloatArray, IntArray
+from irt.intervals import Figure, correlations, figure, resampled_counts
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_models
 from irt.mirt_data import Benchmarks
 from irt.mirt_updates import Gaussian
 from irt.rotation import procrustes, rotate
 from irt.selection import (
-    Strata,
     expected_easiness,
     matched_items,
     random_items,
@@ -29,8 +29,6 @@ from irt.selection import (
     stratify,
 )
 
-RESAMPLES = 1000
-INTERVAL = (2.5, 97.5)
 FIGURES = ("Pearson", "Spearman", "score error")
 
 
@@ -61,15 +59,6 @@ class Check:
     matched: Unseen
     random: Unseen
     not_converged: int
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure with what 95 % of the resampled models, or of the random draws, lie between. NaN: not defined."""
-
-    value: float
-    low: float
-    high: float
 
 
 def check_selection(
@@ -109,7 +98,10 @@ def check_selection(
         fit = fit_mirt(correct, trials, data.benchmark_of, settings)
         not_converged += not fit.converged
         fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
-        chosen, strata = _choose(fit, correct, trials, dimension, count)
+        chances = fit.probability()
+        pool = separating_items(correct, trials)
+        strata = stratify(expected_easiness(chances), data.benchmark_of, pool, count)
+        chosen = select_items(fit, chances, dimension, strata)
         judged = data.keep_models(unseen)
         full[unseen] = score_models(fit, judged.correct, judged.trials).mean[:, dimension]
         subsets = (
@@ -125,14 +117,6 @@ def check_selection(
         report(fold + 1)
     selected, matched, random = (Unseen(full, *both) for both in zip(ability, error, strict=True))
     return Check(selected, matched, random, not_converged)
-
-
-def _choose(
-    fit: MirtFit, correct: IntArray, trials: IntArray, dimension: int, count: int
-) -> tuple[IntArray, Strata]:
-    chances = fit.probability()
-    strata = stratify(expected_easiness(chances), separating_items(correct, trials), count)
-    return select_items(fit, chances, dimension, strata), strata
 
 
 def _score_by(fit: MirtFit, data: Benchmarks, items: IntArray) -> Gaussian:
@@ -173,24 +157,9 @@ def figures(unseen: Unseen, weights: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         error = weights @ np.where(known, unseen.error, 0) / np.where(counted > 0, counted, np.nan)
     ranks = rankdata(unseen.full), rankdata(unseen.ability, axis=0)
-    return np.stack([correlation(unseen.full, unseen.ability, weights), correlation(*ranks, weights), error])
-
-
-def correlation(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted Pearson correlations, (W, R), of x (M,) and the columns of y (M, R); NaN if one is constant."""
-    share = weights / weights.sum(axis=1, keepdims=True)
-    x, y = x - x.mean(), y - y.mean(axis=0)
-    mean_x, mean_y = (share @ x)[:, None], share @ y
-    variance = ((share @ x**2)[:, None] - mean_x**2) * (share @ y**2 - mean_y**2)
-    covariance = share @ (x[:, None] * y) - mean_x * mean_y
-    defined = variance > 1e-20
-    return np.where(defined, covariance / np.sqrt(np.where(defined, variance, 1)), np.nan)
-
-
-def resampled(models: int, seed: int) -> FloatArray:
-    """Return how often each model is drawn in each bootstrap resample, (RESAMPLES, M)."""
-    rng = np.random.default_rng([seed, 1])
-    return rng.multinomial(models, np.full(models, 1 / models), size=RESAMPLES).astype(float)
+    return np.stack(
+        [correlations(unseen.full, unseen.ability, weights), correlations(*ranks, weights), error]
+    )
 
 
 def summary(check: Check, seed: int) -> dict[str, list[Figure]]:
@@ -199,21 +168,16 @@ def summary(check: Check, seed: int) -> dict[str, list[Figure]]:
     The intervals of matched and random are over draws, around their mean; all others over bootstrap resamples of the
     models, the control being the mean of its draws.
     """
-    once, weights = np.ones((1, len(check.selected.full))), resampled(len(check.selected.full), seed)
+    once, weights = np.ones((1, len(check.selected.full))), resampled_counts(len(check.selected.full), seed)
     at = {name: figures(getattr(check, name), once)[:, 0] for name in ("selected", "matched", "random")}
     spread = {name: figures(getattr(check, name), weights).mean(axis=2) for name in at}
     found = {
-        "selected": [_figure(at["selected"][k].mean(), spread["selected"][k]) for k in range(len(FIGURES))]
+        "selected": [figure(at["selected"][k].mean(), spread["selected"][k]) for k in range(len(FIGURES))]
     }
     for name in ("matched", "random"):
-        found[name] = [_figure(at[name][k].mean(), at[name][k]) for k in range(len(FIGURES))]
+        found[name] = [figure(at[name][k].mean(), at[name][k]) for k in range(len(FIGURES))]
     for name in ("matched", "random"):
         gain = at["selected"].mean(axis=1) - at[name].mean(axis=1)
         gains = spread["selected"] - spread[name]
-        found[f"selected minus {name}"] = [_figure(gain[k], gains[k]) for k in range(len(FIGURES))]
+        found[f"selected minus {name}"] = [figure(gain[k], gains[k]) for k in range(len(FIGURES))]
     return found
-
-
-def _figure(value: float, spread: Sequence[float] | FloatArray) -> Figure:
-    low, high = np.percentile(spread, INTERVAL)
-    return Figure(float(value), float(low), float(high))

@@ -6,10 +6,10 @@ Input   response matrices, one a benchmark, .csv or .csv.gz: column model, then 
 Output  --output: benchmark,item of the kept items, chosen with all models; and, on standard output, how well items
         chosen in the same way without a fold's models tell what all items say of these models.
 
-How     logit P = a·θ + d in --dims dimensions, axes fixed by quartimin. The items that some models get right and some
-        wrong are split into 10 groups by expected share correct, which all keep the same fraction. Within these, each
-        item taken is the one that lowers the variance of the ability most. Items that all models answer alike are
-        never kept.
+How     logit P = a·θ + d in --dims dimensions, axes fixed by quartimin. The items of a benchmark that some models get
+        right and some wrong are split into 5 groups by expected share correct, which all keep the same fraction. Each
+        item taken is the one, of groups not yet full, that lowers the variance of the ability most. Items that all
+        models answer alike are never kept.
 Figures Pearson, Spearman: the ability by the kept items with the ability by all items. Score error: of the share
         correct on each benchmark, predicted from the kept items, mean over models and benchmarks.
         selected: the choice; matched: random items with its mix of difficulty; random: random items of all.
@@ -105,7 +105,9 @@ def main() -> int:
         fit, turn = canonical(whole)
         chances = fit.probability()
         easiness = expected_easiness(chances)
-        kept = select_items(fit, chances, arguments.dimension - 1, stratify(easiness, pool, count))
+        kept = select_items(
+            fit, chances, arguments.dimension - 1, stratify(easiness, data.benchmark_of, pool, count)
+        )
         check = check_selection(
             data,
             whole,

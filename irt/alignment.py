@@ -1,0 +1,193 @@
+"""How strongly each benchmark goes with each dimension, without the part that it has itself in the abilities.
+
+The correlation of a benchmark's scores with abilities that were fitted to it, among others, is high for that reason
+alone. So the abilities are fitted again without it, from scratch, and turned by Procrustes to the axes of the fit of
+all benchmarks, on the items that the two share.
+
+M models, N items, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import bmat
+from scipy.sparse.csgraph import connected_components
+
+from irt.arrays import FloatArray, IntArray
+from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts
+from irt.mirt import MirtFit, MirtSettings, fit_mirt, score_models
+from irt.mirt_data import Benchmarks
+from irt.rotation import procrustes, rotate
+
+FEWEST_MODELS = 4
+
+# The other benchmarks measure a dimension if the variance of its abilities is at least half not error …
+LOWEST_RELIABILITY = 0.5
+# … and if, on the same answers, their own fit orders the models as the fit of all benchmarks does.
+LOWEST_AGREEMENT = 0.8
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How a benchmark, or a subset of its items, goes with one dimension.
+
+    Attributes
+    ----------
+    benchmark, subset
+        Names; the subset is "" for all items of the benchmark.
+    items, models
+        How many items, and how many models that answered some of them and some of another benchmark.
+    dimension
+        From 1.
+    corrected
+        Correlation of the models' share correct with abilities fitted without the whole benchmark; undefined where the
+        others do not identify the dimension.
+    uncorrected
+        The same with the abilities of the fit of all benchmarks.
+    reliability
+        1 − error variance/prior variance of the abilities without the benchmark, mean over these models.
+    agreement
+        Correlation of these abilities with those of the same answers, the item parameters being those of the fit of all
+        benchmarks: near 1 if the others by themselves find the same dimension.
+    note
+        Why there is no corrected value, in words, or "".
+    """
+
+    benchmark: str
+    subset: str
+    items: int
+    models: int
+    dimension: int
+    corrected: Figure
+    uncorrected: Figure
+    reliability: float
+    agreement: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Without:
+    """The abilities without one benchmark, at the axes of the fit of all.
+
+    Attributes
+    ----------
+    theta
+        (M, D), by a fit of the other benchmarks alone.
+    frozen
+        (M, D), by the same answers and the item parameters of the fit of all benchmarks.
+    reliability
+        (M, D) 1 − error variance/prior variance.
+    groups
+        Into how many groups, with no model in common, the other benchmarks fall.
+    converged
+        Whether the fit met the tolerance.
+    """
+
+    theta: FloatArray
+    frozen: FloatArray
+    reliability: FloatArray
+    groups: int
+    converged: bool
+
+
+def fit_without(
+    data: Benchmarks, benchmark: int, whole: MirtFit, turn: FloatArray, settings: MirtSettings
+) -> Without:
+    """Fit all benchmarks but one.
+
+    ``whole`` is the fit of all as it came, and ``turn`` the T that brings it to its final axes.
+    """
+    rest = np.flatnonzero(data.benchmark_of != benchmark)
+    correct, trials = data.correct[:, rest], data.trials[:, rest]
+    others = data.benchmark_of[rest]
+    fit = fit_mirt(correct, trials, others - (others > benchmark), settings)
+    fit = rotate(rotate(fit, procrustes(fit.a, whole.a[rest])), turn)
+    asked = data.trials.copy()
+    asked[:, data.benchmark_of == benchmark] = 0
+    frozen = score_models(rotate(whole, turn), np.where(asked > 0, data.correct, 0), asked)
+    error = np.diagonal(fit.abilities.covariance, axis1=1, axis2=2)
+    reliability = 1 - error / np.diag(fit.ability_covariance)
+    return Without(fit.theta, frozen.mean, reliability, groups_of(trials), fit.converged)
+
+
+def groups_of(trials: IntArray) -> int:
+    """Return into how many groups without a common model or item the (M, N) trials fall; who has none is left out."""
+    there = trials[trials.any(axis=1)][:, trials.any(axis=0)]
+    groups, _ = connected_components(bmat([[None, there], [there.T, None]]), directed=False)
+    return int(groups)
+
+
+def align(
+    data: Benchmarks,
+    whole: MirtFit,
+    turn: FloatArray,
+    subsets: dict[tuple[int, str], IntArray],
+    settings: MirtSettings,
+    report: Callable[[int], None],
+) -> tuple[list[Alignment], int]:
+    """Return a row for each benchmark, each of its subsets and each dimension; and how many fits had not converged.
+
+    Parameters
+    ----------
+    whole, turn
+        The fit of all benchmarks as it came, and the T that brings it to its final axes.
+    subsets
+        The items of each (number of the benchmark, name of the subset).
+    report
+        Called with the number of benchmarks that are done.
+    """
+    theta = rotate(whole, turn).theta
+    rows = []
+    not_converged = 0
+    for number in range(len(data.names)):
+        without = fit_without(data, number, whole, turn, settings)
+        not_converged += not without.converged
+        parts = {"": np.flatnonzero(data.benchmark_of == number)}
+        parts |= {name: items for (benchmark, name), items in subsets.items() if benchmark == number}
+        elsewhere = data.trials[:, data.benchmark_of != number].any(axis=1)
+        for name, items in parts.items():
+            models = np.flatnonzero(elsewhere & data.trials[:, items].any(axis=1))
+            score = share_correct(data, models, items)
+            for k in range(theta.shape[1]):
+                figures = _align_score(score, models, k, without, theta, settings.seed)
+                rows.append(Alignment(data.names[number], name, len(items), len(models), k + 1, *figures))
+        report(number + 1)
+    return rows, not_converged
+
+
+def share_correct(data: Benchmarks, models: IntArray, items: IntArray) -> FloatArray:
+    """Return the models' share of correct answers to these items; each of the models was asked some of them."""
+    cells = np.ix_(models, items)
+    share: FloatArray = data.correct[cells].sum(axis=1) / data.trials[cells].sum(axis=1)
+    return share
+
+
+def _align_score(
+    score: FloatArray, models: IntArray, k: int, without: Without, theta: FloatArray, seed: int
+) -> tuple[Figure, Figure, float, float, str]:
+    """Return corrected, uncorrected, reliability, agreement and note of the scores of these models."""
+    if len(models) < FEWEST_MODELS:
+        note = f"only {len(models)} models answered both this and another benchmark"
+        return UNDEFINED, UNDEFINED, np.nan, np.nan, note
+    weights = resampled_counts(len(models), seed)
+    reliability = float(without.reliability[models, k].mean())
+    agreement = correlate(without.theta[models, k], without.frozen[models, k], weights).value
+    note = _note(score, without.groups, reliability, agreement)
+    corrected = UNDEFINED if note else correlate(score, without.theta[models, k], weights)
+    return corrected, correlate(score, theta[models, k], weights), reliability, agreement, note
+
+
+def _note(score: FloatArray, groups: int, reliability: float, agreement: float) -> str:
+    """Return why a corrected value would mean nothing, or ""."""
+    if np.ptp(score) == 0:
+        return "all models have the same share correct"
+    if groups > 1:
+        return f"without it the other benchmarks fall into {groups} groups with no model in common"
+    if reliability < LOWEST_RELIABILITY:
+        return f"the other benchmarks hardly measure this dimension (reliability {reliability:.2f})"
+    if not agreement >= LOWEST_AGREEMENT:
+        return f"the other benchmarks by themselves find another dimension (agreement {agreement:.2f})"
+    return ""

@@ -1,0 +1,68 @@
+"""Figures with 95 % intervals over resampled models, and weighted correlations for them.
+
+M models, R resamples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from irt.arrays import FloatArray
+
+RESAMPLES = 1000
+INTERVAL = (0.025, 0.975)
+
+# Of the product of two variances, as a share of the whole sample's: below it one of the two is constant but for
+# rounding.
+CONSTANT = 1e-20
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and what lies around it in 95 % of the resamples; NaN where not defined."""
+
+    value: float
+    low: float
+    high: float
+
+
+UNDEFINED = Figure(np.nan, np.nan, np.nan)
+
+
+def figure(value: float, spread: FloatArray) -> Figure:
+    """Return a figure with the interval of ``spread`` (R,), whose undefined values are left out."""
+    there = spread[np.isfinite(spread)]
+    if not np.isfinite(value) or not len(there):
+        return UNDEFINED
+    low, high = np.quantile(there, INTERVAL)
+    return Figure(float(value), float(low), float(high))
+
+
+def resampled_counts(models: int, seed: int) -> FloatArray:
+    """Return how often each model is drawn in each bootstrap resample, (RESAMPLES, M)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(models, np.full(models, 1 / models), size=RESAMPLES).astype(float)
+
+
+def correlations(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the Pearson correlations, (W, R), of x (M,) with the columns of y (M, R), the models weighted (W, M).
+
+    NaN where one of the two is constant among the models that count.
+    """
+    x, y = x - x.mean(), y - y.mean(axis=0)
+    # On a scale of 1, so that "constant" means the same for all.
+    x, y = x / max(x.std(), 1e-150), y / np.maximum(y.std(axis=0), 1e-150)
+    share = weights / weights.sum(axis=1, keepdims=True)
+    mean_x, mean_y = (share @ x)[:, None], share @ y
+    variance = ((share @ x**2)[:, None] - mean_x**2) * (share @ y**2 - mean_y**2)
+    covariance = share @ (x[:, None] * y) - mean_x * mean_y
+    defined = variance > CONSTANT
+    return np.where(defined, covariance / np.sqrt(np.where(defined, variance, 1)), np.nan)
+
+
+def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
+    """Return the Pearson correlation of x and y, (M,), with its interval over the resamples ``weights`` (R, M)."""
+    value = correlations(x, y[:, None], np.ones((1, len(x))))[0, 0]
+    return figure(value, correlations(x, y[:, None], weights)[:, 0])

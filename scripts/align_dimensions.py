@@ -1,0 +1,159 @@
+"""Say how strongly each benchmark goes with each dimension, without the part it has itself in the abilities.
+
+Input   response matrices, one a benchmark, .csv or .csv.gz: column model, then one column an item; cells are counts of
+        correct answers, blank = never asked; models are joined by name. Trials: NAME.trials.csv beside NAME.csv, else
+        --n-trials, else n_trials in NAME.json. --subsets: benchmark,item,subset.
+Output  in --output-dir: alignment.csv, alignment.json, alignment.png (heat map) and, with --items-of, items_NAME.png
+        (difficulty and discrimination of its items on each dimension). The table is printed, too; --json: as JSON.
+
+A figure is the correlation over models of the share correct on the benchmark with an ability; 95 % intervals over
+resampled models, the abilities as they are.
+  corrected     the abilities are fitted without the benchmark (a subset: without its whole benchmark) and turned to the
+                axes of all by Procrustes on the shared items; none where the others do not identify the dimension
+  uncorrected   the abilities are fitted to all, the benchmark among them, which raises it
+
+Examples:
+  python scripts/align_dimensions.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
+  python scripts/align_dimensions.py *.csv.gz --dims 3 --subsets subjects.csv --items-of mmlu --output-dir out
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from irt.command import CommandParser, packages_of, run, whole_number
+from irt.io import InputError, check_output, sha256_of
+from irt.progress import progress
+
+if TYPE_CHECKING:
+    from irt.mirt_data import Benchmarks
+
+SCHEMA_VERSION = 1
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked command line."""
+    parser = CommandParser(__doc__)
+    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
+    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
+    parser.add_argument(
+        "--common-models", action="store_true", help="use only the models that are in every matrix"
+    )
+    parser.add_argument(
+        "--output-dir", type=Path, required=True, metavar="DIR", help="folder for the files; made if missing"
+    )
+    parser.add_argument(
+        "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
+    )
+    parser.add_argument("--subsets", type=Path, metavar="FILE.csv", help="subsets that also get a row each")
+    parser.add_argument("--items-of", metavar="NAME", help="draw the items of this benchmark")
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read, fit with and without each benchmark, write the files and print the table."""
+    arguments = parse_arguments()
+    with packages_of("requirements_irt.txt"):
+        from irt.alignment import align
+        from irt.alignment_files import fields, lines, write_alignment
+        from irt.item_subsets import read_subsets
+        from irt.mirt import MirtSettings, fit_mirt
+        from irt.mirt_data import read_benchmarks
+        from irt.mirt_updates import Gaussian
+        from irt.rotation import canonical
+    with packages_of("requirements_dev.txt"):
+        from irt.mirt_plots import draw_alignment, draw_items
+
+    data = read_benchmarks(
+        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
+    )
+    check_request(data, arguments)
+    inputs = list(data.inputs)
+    subsets = {}
+    if arguments.subsets is not None:
+        subsets = read_subsets(arguments.subsets, data)
+        inputs.append({"file": arguments.subsets.name, "sha256": sha256_of(arguments.subsets)})
+
+    settings = MirtSettings(dims=arguments.dims, seed=arguments.seed)
+    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
+    print(size, file=sys.stderr)
+    fits = len(data.names) + 1
+    with progress("fits", fits) as update:
+        whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+        update(1, "")
+        fit, turn = canonical(whole)
+        rows, not_converged = align(
+            data, whole, turn, subsets, settings, report=lambda done: update(done + 1, "")
+        )
+    not_converged += not whole.converged
+    if not_converged:
+        print(f"warning: {not_converged} of {fits} fits had not converged", file=sys.stderr)
+    report = {
+        "schema_version": SCHEMA_VERSION,
+        "dims": arguments.dims,
+        "seed": arguments.seed,
+        "models": len(data.models),
+        "items": len(data.items),
+        "dimension_correlations": fit.ability_covariance.round(6).tolist(),
+        "fits_not_converged": not_converged,
+        "inputs": inputs,
+        "alignment": [fields(row) for row in rows],
+    }
+    drawings = {"alignment.png": partial(draw_alignment, rows=rows)}
+    if arguments.items_of is not None:
+        own = data.benchmark_of == data.names.index(arguments.items_of)
+        items = Gaussian(fit.items.mean[own], fit.items.covariance[own])
+        drawings[items_file(arguments.items_of)] = partial(draw_items, name=arguments.items_of, items=items)
+    write_alignment(arguments.output_dir, rows, report, drawings)
+    if arguments.json:
+        print(json.dumps(report, indent=1, allow_nan=False))
+    else:
+        print(f"{size}, {arguments.dims} dimensions")
+        print("\n".join(["", *lines(rows), ""]))
+        pairs = [(k, m) for m in range(arguments.dims) for k in range(m)]
+        for k, m in pairs:
+            print(f"Dimensions {k + 1} and {m + 1} correlate {fit.ability_covariance[k, m]:.2f}")
+    names = ("alignment.csv", "alignment.json", *drawings)
+    print(f"Wrote {', '.join(names[:-1])} and {names[-1]} to {arguments.output_dir}", file=sys.stderr)
+    return 0
+
+
+def items_file(name: str) -> str:
+    """Return what the drawing of a benchmark's items is called."""
+    return f"items_{name}.png"
+
+
+def check_request(data: Benchmarks, arguments: argparse.Namespace) -> None:
+    """Refuse one benchmark alone, an --items-of that is not there, and outputs that cannot be written."""
+    if len(data.names) < 2:
+        raise InputError("there is nothing without the only benchmark; give at least two response matrices")
+    outputs = ["alignment.csv", "alignment.json", "alignment.png"]
+    if arguments.items_of is not None:
+        if arguments.items_of not in data.names:
+            known = ", ".join(map(repr, data.names))
+            raise InputError(f"--items-of {arguments.items_of}: no such benchmark; the matrices are {known}")
+        outputs.append(items_file(arguments.items_of))
+    for name in outputs:
+        output = arguments.output_dir / name
+        check_output(output)
+        if any(
+            output.exists() and output.samefile(path)
+            for path in (*arguments.matrices, arguments.subsets)
+            if path
+        ):
+            raise InputError(f"{output} is an input and would be overwritten; choose another folder")
+
+
+if __name__ == "__main__":
+    run(main)
