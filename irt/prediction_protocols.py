@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from irt.arrays import FloatArray, IntArray
+from irt.held_out import folds as cell_folds
 
 Protocol = Literal["cells", "models", "items"]
 BoolArray = npt.NDArray[np.bool_]
@@ -50,29 +51,23 @@ def splits(trials: IntArray, protocol: Protocol, folds: int, known: int, seed: i
     known
         A model (or item) with no more answers than this has none that is hidden.
     """
-    rng = np.random.default_rng(seed)
     models, items = trials.shape
-    asked = trials > 0
     if protocol == "cells":
-        fold_of = np.full(trials.shape, -1)
-        fold_of[asked] = _deal(int(asked.sum()), folds, rng)
+        fold_of = cell_folds(trials, folds, seed)
         for fold in range(folds):
             yield Split(fold_of == fold, np.zeros(models, dtype=bool), np.zeros(items, dtype=bool))
         return
+    rng = np.random.default_rng(seed)
+    asked = trials > 0
     axis = 1 if protocol == "models" else 0
     beyond_known = asked & (_random_ranks(asked, axis, rng) >= known)
-    fold_of = _deal(trials.shape[1 - axis], folds, rng)
+    fold_of = rng.permutation(np.arange(trials.shape[1 - axis]) % folds)
     for fold in range(folds):
         new = fold_of == fold
         if protocol == "models":
             yield Split(beyond_known & new[:, None], new, np.zeros(items, dtype=bool))
         else:
             yield Split(beyond_known & new, np.zeros(models, dtype=bool), new)
-
-
-def _deal(count: int, folds: int, rng: np.random.Generator) -> IntArray:
-    """Return a fold number for each of ``count``, in random order, all folds equally large but for one."""
-    return rng.permutation(np.arange(count) % folds)
 
 
 def _random_ranks(asked: BoolArray, axis: int, rng: np.random.Generator) -> IntArray:

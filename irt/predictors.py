@@ -13,6 +13,7 @@ from scipy.special import betaln
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
+from irt.held_out import hide
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_items, score_models
 from irt.mirt_updates import Gaussian
 from irt.prediction_protocols import BoolArray, Protocol, Split, splits
@@ -102,8 +103,7 @@ def predict(
     seed
         Of the fits' starts.
     """
-    known_trials = np.where(split.hidden, 0, trials)
-    known_correct = np.where(split.hidden, 0, correct)
+    known_correct, known_trials = hide(correct, trials, split.hidden)
     chances = {
         name: mean[split.hidden] for name, mean in means(known_correct, known_trials, benchmark_of).items()
     }

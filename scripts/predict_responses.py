@@ -143,8 +143,14 @@ def main() -> int:
 
 
 def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
-    """Refuse what leaves a fold empty, or nothing to predict; say which models or items have too few answers."""
+    """Refuse what leaves a fold empty, nothing to predict, or too few models; say what has too few answers."""
     asked = data.trials > 0
+    largest_fold = -(-len(data.models) // arguments.folds) if arguments.protocol == "models" else 0
+    if max(arguments.dims) >= len(data.models) - largest_fold:
+        raise InputError(
+            f"--dims {max(arguments.dims)}: {len(data.models) - largest_fold} models to fit cannot show as many; give "
+            "fewer, or more models"
+        )
     if arguments.protocol == "cells":
         if asked.sum() < arguments.folds:
             raise InputError(f"--folds {arguments.folds}: there are only {asked.sum()} answered cells")

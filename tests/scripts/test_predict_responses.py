@@ -118,6 +118,10 @@ def test_new_items(folder: Path) -> None:
             ["many.csv", "--n-trials", "2", "--protocol", "items", "--known", "12"],
             "--known 12: no item has more answers than that, so none is left to predict; use --known 11 or fewer",
         ),
+        (
+            ["many.csv", "--n-trials", "2", "--protocol", "models", "--folds", "5", "--dims", "1", "9"],
+            "--dims 9: 9 models to fit cannot show as many; give fewer, or more models",
+        ),
         (["many.csv", "--n-trials", "2", "--folds", "200"], "--folds 200: there are only 179 answered cells"),
     ],
 )  # fmt: skip
