@@ -92,7 +92,8 @@ def main() -> int:
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
     check_folds(data, arguments)
-    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
+    benchmarks = "1 benchmark" if len(data.names) == 1 else f"{len(data.names)} benchmarks"
+    size = f"{len(data.models):,} models × {len(data.items):,} items of {benchmarks}"
     print(f"{size}, {TITLES[arguments.protocol]}, {arguments.folds} folds", file=sys.stderr)
     with progress("folds", arguments.folds) as update:
         cells, unconverged = predict_folds(
