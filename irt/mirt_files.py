@@ -135,7 +135,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             for number, name in enumerate(benchmarks.names)
         },
         "blank_cells": int((benchmarks.trials == 0).sum()),
-        "warnings": warnings_of(benchmarks, fit),
+        "warnings": warnings_of(benchmarks, fit, comparison),
         "held_out": {
             "answers": comparison.answers,
             "by_dims": [
@@ -163,12 +163,16 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
     }
 
 
-def warnings_of(benchmarks: Benchmarks, fit: MirtFit) -> list[str]:
+def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> list[str]:
     """Return one line for each thing that makes the fit doubtful; empty when there is none."""
     warnings = []
     if not fit.converged:
         warnings.append(f"the fit has not converged in {fit.starts.iterations[0]} iterations")
     dims = fit.theta.shape[1]
+    if len(comparison.held_out) > 1 and dims == comparison.held_out[-1].dims:
+        warnings.append(
+            f"{dims} dimensions are the most that were tried and predict best; try more with --dims"
+        )
     there = benchmarks.answered() > 0
     for number, name in enumerate(benchmarks.names):
         shared = int((there[:, number] & (there.sum(axis=1) > 1)).sum())

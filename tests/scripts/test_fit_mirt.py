@@ -1,0 +1,133 @@
+"""fit_mirt.py as a user runs it: files, determinism, one-line errors."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "fit_mirt.py"
+
+
+def write_matrices(folder: Path, models: int = 40, items: int = 30) -> list[Path]:
+    """Two benchmarks of an own ability each, and a third of one item."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(models, 2))
+    paths = []
+    for number, name in enumerate(("words", "sums", "single")):
+        width = 1 if name == "single" else items
+        z = 2 * theta[:, [number % 2]] + rng.normal(size=width)
+        correct = rng.binomial(1, 1 / (1 + np.exp(-z)))
+        paths.append(folder / f"{name}.csv")
+        with open(paths[-1], "w", encoding="utf-8", newline="") as handle:
+            writer = csv.writer(handle)
+            writer.writerow(["model", *(f"q{j}" for j in range(width))])
+            writer.writerows([f"model,{i}", *row] for i, row in enumerate(correct.tolist()))
+    return paths
+
+
+def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
+    matrices = write_matrices(tmp_path)
+    out = tmp_path / "new" / "out"
+    options = ["--n-trials", 1, "--dims", 1, 2, "--starts", 2, "--stability", 1, "--seed", 4]
+    result = run(*matrices, *options, "--output-dir", out)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == f"Wrote abilities.csv, items.csv and fit.json to {out}"
+
+    abilities, items = rows(out / "abilities.csv"), rows(out / "items.csv")
+    assert list(abilities[0]) == ["model", "theta_1", "theta_2", "sd_1", "sd_2"]
+    assert list(items[0]) == [
+        *("benchmark", "item", "a_1", "a_2", "d", "MDISC", "MDIFF", "direction_1", "direction_2"),
+        *("sd_a_1", "sd_a_2", "sd_d", "sd_MDISC", "sd_MDIFF"),
+    ]
+    assert [row["model"] for row in abilities] == [f"model,{i}" for i in range(40)]
+    assert [row["benchmark"] for row in items] == ["words"] * 30 + ["sums"] * 30 + ["single"]
+    values = {
+        key: np.array([float(row[key]) for row in items])
+        for key in items[0]
+        if key not in ("benchmark", "item")
+    }
+    # Each benchmark goes with its own ability.
+    own = np.column_stack([values["direction_1"], values["direction_2"]])[:60]
+    assert (own.argmax(axis=1) == np.repeat([own[0].argmax(), own[30].argmax()], 30)).mean() > 0.95
+    assert own[0].argmax() != own[30].argmax()
+    np.testing.assert_allclose(values["MDIFF"], -values["d"] / values["MDISC"], rtol=1e-3)
+    assert min(values[key].min() for key in values if key.startswith("sd_")) > 0
+
+    fit = json.loads((out / "fit.json").read_text(encoding="utf-8"))
+    assert fit["schema_version"] == 1 and fit["held_out"]["chosen_dims"] == 2
+    assert [entry["dims"] for entry in fit["held_out"]["by_dims"]] == [1, 2]
+    assert fit["benchmarks"]["single"]["items"] == 1
+    assert fit["settings"]["seed"] == 4 and fit["settings"]["dims"] == 2
+    assert fit["inputs"][0] == {
+        "file": "words.csv",
+        "sha256": hashlib.sha256(matrices[0].read_bytes()).hexdigest(),
+    }
+    assert min(min(row) for row in fit["stability"]["refits"]["ability_correlations"]) > 0.98
+    assert max(max(row) for row in fit["stability"]["shuffled_control"]["ability_correlations"]) < 0.7
+    phi = np.array(fit["ability_correlations"])
+    a = np.column_stack([values["a_1"], values["a_2"]])
+    np.testing.assert_allclose(np.sqrt(np.sum((a @ phi) * a, axis=1)), values["MDISC"], rtol=1e-3)
+    assert any("2 dimensions are the most that were tried" in warning for warning in fit["warnings"])
+
+    again = run(*matrices, *options, "--output-dir", tmp_path / "again")
+    assert again.returncode == 0
+    for name in ("abilities.csv", "items.csv"):
+        assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv", "--n-trials", "1"], "missing.csv: No such file or directory"),
+        (["words.csv"], "words.csv: out of how many trials are its counts? Use --n-trials"),
+        (["words.csv", "words.csv", "--n-trials", "1"], "words.csv: the same content as words.csv"),
+        (["words.csv", "apart.csv", "--n-trials", "1"], "no model of 'words' answered 'apart'"),
+        (["words.csv", "--n-trials", "1", "--dims", "0"], "must be a whole number from 1 to 20"),
+        (["few.csv", "--n-trials", "1", "--dims", "1", "3"], "3 models cannot show 3 dimensions"),
+        (["words.csv", "--n-trials", "1", "--output-dir", "sums.csv"], "sums.csv: File exists"),
+        (["words.csv", "--n-trials", "1", "--output-dir", "taken"], "items.csv: is a folder or a device"),
+        (
+            ["items.csv", "--n-trials", "1", "--dims", "1", "--output-dir", "."],
+            "items.csv is an input of this fit",
+        ),
+        (["twice.csv", "--n-trials", "1"], "model 'a' is there twice"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, arguments: list[str], message: str) -> None:
+    write_matrices(tmp_path)
+    (tmp_path / "apart.csv").write_text("model,q0\nx,1\ny,0\n")
+    (tmp_path / "few.csv").write_text("model,q0,q1\na,1,0\nb,0,0\nc,1,1\n")
+    (tmp_path / "items.csv").write_text("model,q0,q1\na,1,0\nb,0,0\nc,1,1\n")
+    (tmp_path / "twice.csv").write_text("model,q0\na,1\na,0\n")
+    (tmp_path / "taken" / "items.csv").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
+    result = run(*arguments, *output, cwd=tmp_path)
+    assert result.returncode == 2 and message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_two_items_and_four_answers_are_enough_to_say_something(tmp_path: Path) -> None:
+    (tmp_path / "tiny.csv").write_text("model,q0,q1\na,1,0\nb,1,0\nc,1,\n")
+    result = run(tmp_path / "tiny.csv", "--n-trials", 1, "--dims", 1, "--output-dir", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert len(rows(tmp_path / "out" / "items.csv")) == 2
