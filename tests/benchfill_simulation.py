@@ -38,6 +38,7 @@ from verifier.simulated.rewriter import RewriterHabits, rewrite
 from verifier.trials import Job, answer_row, verdict_row
 
 WRONG_KEY, DUPLICATE = "wrong key", "duplicate"
+THEN = "2026-01-01T00:00:00+00:00"
 QUICK = SamplerSettings(chains=2, tune=200, draws=300, cores=1)
 
 
@@ -99,14 +100,45 @@ def truth_of(calibrated: Calibrated) -> FloatArray:
     return np.array([true_difficulty(item.question) for item in calibrated.items])
 
 
+def panel_rows(job: Job) -> list[dict[str, Any]]:
+    """Return the rows of one trial: the answer, and its verdict."""
+    seed = seed_of(job)
+    said = answer(job.verifier.name, messages(job.item)[0]["content"], seed)
+    rows = [
+        answer_row(job, seed, _reply(said, job.verifier.name), attempts=1, seconds=0.0),
+        verdict_row(job, grade(job.item, said.text)),
+    ]
+    return [row | {"time": THEN} for row in rows]
+
+
 def ask_panel(jobs: Sequence[Job], append: Append) -> dict[str, str]:
     """Answer and grade every job at once; the port of the loop."""
     for job in jobs:
-        seed = seed_of(job)
-        said = answer(job.verifier.name, messages(job.item)[0]["content"], seed)
-        append(answer_row(job, seed, _reply(said, job.verifier.name), attempts=1, seconds=0.0))
-        append(verdict_row(job, grade(job.item, said.text)))
+        for row in panel_rows(job):
+            append(row)
     return {}
+
+
+def rewriter_row(job: RewriterJob, said: Answer) -> dict[str, Any]:
+    """Return the row of what the rewriter said; a solution is graded."""
+    reply = _reply(said, REWRITER)
+    row = dict(job.head) | {
+        "reply": reply.text,
+        "reasoning": reply.reasoning,
+        "finish_reason": reply.finish_reason,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "seconds": 0.0,
+        "attempts": 1,
+        "seed": job.seed,
+        "served_model": reply.served_model,
+        "error": None,
+        "time": THEN,
+    }
+    if job.item is not None:
+        verdict = grade(job.item, said.text)
+        row |= {"outcome": verdict.outcome, "correct": verdict.correct, "answer": verdict.answer}
+    return row
 
 
 @dataclass(frozen=True)
@@ -128,20 +160,12 @@ class SimulatedRewriter:
         """Answer every job."""
         for job in jobs:
             prompt = job.messages[-1]["content"]
-            if job.item is None:
-                append({**job.head, **self._fields(job, rewrite(prompt, job.seed, self._habits(job)))})
-            else:
-                said = answer(REWRITER, prompt, job.seed)
-                verdict = grade(job.item, said.text)
-                append(
-                    {
-                        **job.head,
-                        **self._fields(job, said),
-                        "outcome": verdict.outcome,
-                        "correct": verdict.correct,
-                        "answer": verdict.answer,
-                    }
-                )
+            said = (
+                rewrite(prompt, job.seed, self._habits(job))
+                if job.item is None
+                else answer(REWRITER, prompt, job.seed)
+            )
+            append(rewriter_row(job, said))
 
     def _habits(self, job: RewriterJob) -> RewriterHabits:
         fate = random.Random(f"{job.id} {job.seed}").random()
@@ -152,22 +176,6 @@ class SimulatedRewriter:
             self.faults[job.id] = DUPLICATE
             return RewriterHabits(self.habits.bias, self.habits.sd, duplicate_rate=1.0)
         return self.habits
-
-    def _fields(self, job: RewriterJob, said: Answer) -> dict[str, Any]:
-        reply = _reply(said, REWRITER)
-        return {
-            "reply": reply.text,
-            "reasoning": reply.reasoning,
-            "finish_reason": reply.finish_reason,
-            "prompt_tokens": reply.prompt_tokens,
-            "completion_tokens": reply.completion_tokens,
-            "seconds": 0.0,
-            "attempts": 1,
-            "seed": job.seed,
-            "served_model": reply.served_model,
-            "error": None,
-            "time": "2026-01-01T00:00:00+00:00",
-        }
 
 
 def _reply(said: Answer, model: str) -> Reply:
@@ -221,7 +229,7 @@ def run_in_folder(folder: Path, data: Path, settings: Settings, n_trials: int) -
         panel={"file": "simulated", "identities": {one.name: one.identity for one in panel}},
         rewriter={"file": "simulated", "identities": {REWRITER: "0"}},
         versions={},
-        created="2026-01-01T00:00:00+00:00",
+        created=THEN,
         simulated=True,
     )
     write_config(RunFolder(folder), config)

@@ -1,8 +1,7 @@
-"""A calibrated simulated benchmark, and the loop's two ports in this process: no server, the truth known."""
+"""A calibrated simulated benchmark, and the loop in this process: no server, the truth known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from propose.calibrated import Calibrated
-from propose.candidate import RewriterJob
 from propose.loop import Ending, Run, run_rounds
 from propose.run_folder import Journals, RunState
 from propose.settings import Settings
+from tests.benchfill_simulation import SimulatedRewriter, ask_panel
 from verifier.ability_posterior import Abilities, Calibration, fit_ability
-from verifier.asking import seed_of
-from verifier.graders.grading import grade
 from verifier.journal import Append
 from verifier.panel import read_panel
-from verifier.simulated.examinees import answer, is_right
+from verifier.simulated.examinees import is_right
 from verifier.simulated.families import ABILITIES, make_items, true_difficulty
-from verifier.simulated.rewriter import RewriterHabits, rewrite
-from verifier.trials import Job
+from verifier.simulated.rewriter import RewriterHabits
 
 ROOT = Path(__file__).resolve().parents[2]
 PANEL = read_panel(ROOT / "verifier" / "panels" / "simulated.toml")
@@ -61,56 +57,6 @@ def calibrated(n_trials: int = 4, gap: tuple[float, float] = (-0.2, 1.4), count:
     )
 
 
-def rewriter_row(job: RewriterJob, text: str) -> dict[str, Any]:
-    row = dict(job.head) | {
-        "reply": text,
-        "reasoning": None,
-        "finish_reason": "stop",
-        "prompt_tokens": 100,
-        "completion_tokens": 50,
-        "seconds": 0.0,
-        "attempts": 1,
-        "seed": job.seed,
-        "served_model": "simulated",
-        "error": None,
-        "time": "",
-    }
-    if job.item is not None:
-        verdict = grade(job.item, text)
-        row |= {"outcome": verdict.outcome, "correct": verdict.correct, "answer": verdict.answer}
-    return row
-
-
-def rewriter(habits: RewriterHabits) -> Callable[[Sequence[RewriterJob], Append], None]:
-    def ask(jobs: Sequence[RewriterJob], append: Append) -> None:
-        for job in jobs:
-            append(rewriter_row(job, rewrite(job.messages[-1]["content"], job.seed, habits).text))
-
-    return ask
-
-
-def panel_rows(job: Job) -> list[dict[str, Any]]:
-    """The rows of one trial; the answer is written out and graded."""
-    head = {"verifier": job.verifier.name, "item": job.item.id, "trial": job.trial}
-    text = answer(job.verifier.model, job.item.question, seed_of(job)).text
-    verdict = grade(job.item, text)
-    answered = {"kind": "answer", "outcome": "ok", "text": text, "reasoning": None, "completion_tokens": 20}
-    judged = {
-        "kind": "verdict",
-        "outcome": verdict.outcome,
-        "correct": verdict.correct,
-        "answer": verdict.answer,
-    }
-    return [head | answered, head | judged]
-
-
-def panel(jobs: Sequence[Job], append: Append) -> dict[str, str]:
-    for job in jobs:
-        for row in panel_rows(job):
-            append(row)
-    return {}
-
-
 def run_in_process(
     settings: Settings,
     *,
@@ -139,8 +85,8 @@ def run_in_process(
         journals=Journals(**{name: keep(name) for name in rows}),
         verifiers=PANEL.verifiers,
         rewriter_max_tokens=4096,
-        ask_rewriter=ports.get("ask_rewriter") or rewriter(habits or RewriterHabits(bias=0.3)),
-        ask_panel=ports.get("ask_panel") or panel,
+        ask_rewriter=ports.get("ask_rewriter") or SimulatedRewriter(habits or RewriterHabits(bias=0.3)),
+        ask_panel=ports.get("ask_panel") or ask_panel,
         say=lambda line: None,
     )
     return state, run_rounds(loop), rows

@@ -23,16 +23,10 @@ from propose.candidate_items import candidate_items
 from propose.run_folder import RunState, add_candidate_row, add_decision, add_rollout_row
 from propose.settings import Settings
 from propose.targets import gaps_of
-from tests.propose.simulation import (
-    NAMES,
-    calibrated,
-    panel,
-    panel_rows,
-    rewriter,
-    rewriter_row,
-    run_in_process,
-)
+from tests.benchfill_simulation import SimulatedRewriter, ask_panel, panel_rows, rewriter_row
+from tests.propose.simulation import NAMES, calibrated, run_in_process
 from verifier.journal import Append
+from verifier.simulated.examinees import Answer
 from verifier.simulated.families import right_answer, true_difficulty
 from verifier.simulated.rewriter import RewriterHabits, rewrite
 from verifier.trials import Job
@@ -204,7 +198,7 @@ def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers() -> None:
 
     def counting(jobs: Sequence[Job], append: Append) -> dict[str, str]:
         calls.append((jobs[0].verifier.name, len(jobs)))
-        return panel(jobs, append)
+        return ask_panel(jobs, append)
 
     free = Settings("sim", "one", gaps=1, max_rounds=1, parents=4, children=4, drop_below=0.0)
     whole, _, rows = run_in_process(free)
@@ -227,7 +221,7 @@ def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers() -> None:
 def test_a_dead_rewriter_ends_the_run_and_a_single_failure_only_its_candidate() -> None:
     def dead(jobs: Sequence[RewriterJob], append: Append) -> str:
         for job in jobs[:2]:
-            append(rewriter_row(job, "") | {"error": "connection refused"})
+            append(rewriter_row(job, Answer("", None)) | {"error": "connection refused"})
         return "connection refused"
 
     settings = Settings("sim", "one", gaps=1, max_rounds=1, parents=2, children=2)
@@ -241,7 +235,7 @@ def test_a_dead_rewriter_ends_the_run_and_a_single_failure_only_its_candidate() 
 
     def flaky(jobs: Sequence[RewriterJob], append: Append) -> None:
         for job in jobs:
-            row = rewriter_row(job, rewrite(job.messages[-1]["content"], job.seed, RewriterHabits()).text)
+            row = rewriter_row(job, rewrite(job.messages[-1]["content"], job.seed, RewriterHabits()))
             append(row | {"error": "too long"} if job.id == "r01-g1-p1-c1" else row)
 
     state, _, _ = run_in_process(settings, ask_rewriter=flaky)
@@ -251,7 +245,7 @@ def test_a_dead_rewriter_ends_the_run_and_a_single_failure_only_its_candidate() 
 
 def test_a_stopped_verifier_ends_the_run() -> None:
     def stopping(jobs: Sequence[Job], append: Append) -> dict[str, str]:
-        panel(jobs[:3], append)
+        ask_panel(jobs[:3], append)
         return {jobs[0].verifier.name: "status 401: no key"}
 
     settings = Settings("sim", "one", gaps=1, max_rounds=1, parents=2, children=2)
@@ -288,7 +282,9 @@ def test_no_target_says_what_would_help() -> None:
 
 def test_without_solutions_the_panel_alone_finds_wrong_keys() -> None:
     settings = Settings("sim", "one", gaps=1, max_rounds=1, parents=4, children=4, solutions=0)
-    state, _, rows = run_in_process(settings, ask_rewriter=rewriter(RewriterHabits(wrong_key_rate=0.5)))
+    state, _, rows = run_in_process(
+        settings, ask_rewriter=SimulatedRewriter(RewriterHabits(wrong_key_rate=0.5))
+    )
     assert all(row["kind"] == "candidate" for row in rows["candidates"])
     items = candidate_items(state.candidates.values(), calibrated().items)
     accepted = [name for name, one in last(state).items() if one.decision == ACCEPTED]
