@@ -51,7 +51,7 @@ def _heat_map(axes: Axes, rows: Sequence[Sequence[Figure]]) -> AxesImage:
     for y, row in enumerate(rows):
         for x, cell in enumerate(row):
             defined = not math.isnan(cell.value)
-            text = f"{cell.value:.2f}\n[{cell.low:.2f}, {cell.high:.2f}]" if defined else "not identified"
+            text = f"{cell.value:.2f}\n[{cell.low:.2f}, {cell.high:.2f}]" if defined else "no value"
             light = defined and abs(cell.value) > 0.6
             axes.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if light else "black")
     axes.tick_params(length=0)

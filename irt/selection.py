@@ -27,7 +27,7 @@ class Strata:
     Attributes
     ----------
     bins
-        Numbers of the items of each group, benchmark by benchmark, the hardest first; together all that separate models.
+        Numbers of the items of each group, by benchmark, the hardest first; together all items that separate models.
     quota
         (bins,) how many to keep.
     """
@@ -57,18 +57,24 @@ def stratify(easiness: FloatArray, benchmark_of: IntArray, pool: IntArray, count
     easiness, benchmark_of
         (N,) of all items.
     """
-    count = min(count, len(pool))
+    benchmarks = [pool[benchmark_of[pool] == number] for number in np.unique(benchmark_of[pool])]
     bins: list[IntArray] = []
-    for number in np.unique(benchmark_of[pool]):
-        members = pool[benchmark_of[pool] == number]
+    quotas: list[IntArray] = []
+    for members, keep in zip(benchmarks, _proportional(benchmarks, min(count, len(pool))), strict=True):
         ordered = members[np.argsort(easiness[members], kind="stable")]
-        groups = min(DIFFICULTY_BINS, len(members) * count // len(pool))
-        bins += np.array_split(ordered, max(1, groups))
-    share = np.array([len(members) for members in bins]) * count / max(1, len(pool))
-    quota = np.floor(share).astype(np.int64)
-    # The largest remainders get what rounding down has left over (Hamilton's method).
-    quota[np.argsort(quota - share, kind="stable")[: count - quota.sum()]] += 1
-    return Strata(bins, quota)
+        own = np.array_split(ordered, max(1, min(DIFFICULTY_BINS, keep)))
+        bins += own
+        quotas.append(_proportional(own, keep))
+    return Strata(bins, np.concatenate([*quotas, np.zeros(0, dtype=np.int64)]))
+
+
+def _proportional(groups: list[IntArray], count: int) -> IntArray:
+    """Split ``count`` in proportion to the sizes; what rounding down leaves over goes to the largest remainders."""
+    sizes = np.array([len(members) for members in groups], dtype=np.int64)
+    total = max(1, int(sizes.sum()))
+    parts: IntArray = sizes * count // total
+    parts[np.argsort(-(sizes * count % total), kind="stable")[: count - parts.sum()]] += 1
+    return parts
 
 
 def expected_easiness(probability: FloatArray) -> FloatArray:

@@ -1,0 +1,42 @@
+"""Weighted correlations and intervals over models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irt.intervals import UNDEFINED, correlate, correlations, figure, resampled_counts
+
+
+def test_weights_count_models() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(5, 1e-3, size=8), rng.normal(size=(8, 2))
+    weights = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [0, 3, 1, 0, 2, 2, 0, 0]], dtype=float)
+    found = correlations(x, y, weights)
+    for row, counts in enumerate(weights.astype(int)):
+        models = np.repeat(np.arange(8), counts)
+        for column in (0, 1):
+            assert found[row, column] == pytest.approx(np.corrcoef(x[models], y[models, column])[0, 1])
+
+
+def test_constant_values_have_no_correlation() -> None:
+    x, y = np.array([1.0, 2, 3]), np.array([0.1, 0.1, 0.1])
+    assert np.isnan(correlations(x, np.column_stack([y, x]), np.ones((1, 3)))[0]).tolist() == [True, False]
+    assert np.isnan(correlations(x, x[:, None], np.array([[0.0, 3, 0]]))).all()
+    assert correlate(x, y, np.ones((5, 3))) == UNDEFINED
+
+
+def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for seed in range(200):
+        x = rng.normal(size=60)
+        found = correlate(x, 0.6 * x + 0.8 * rng.normal(size=60), resampled_counts(60, seed))
+        hits += found.low < 0.6 < found.high
+    assert 0.88 <= hits / 200 <= 0.98
+
+
+def test_undefined_resamples_are_left_out() -> None:
+    assert figure(0.5, np.array([np.nan, 0.4, 0.6])) == figure(0.5, np.array([0.4, 0.6]))
+    assert np.isnan(figure(np.nan, np.array([0.4])).low)
+    assert np.isnan(figure(0.5, np.array([np.nan])).value)

@@ -1,0 +1,197 @@
+"""Items chosen for a dimension: simulated truth, the mix of difficulty, and models that had no part in the choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import pearsonr
+
+from irt.mirt import MirtFit, MirtSettings, fit_mirt
+from irt.rotation import canonical
+from irt.selection import (
+    expected_easiness,
+    matched_items,
+    random_items,
+    select_items,
+    separating_items,
+    stratify,
+)
+from irt.selection_check import Unseen, check_selection, figures, score_error, summary
+from tests.planted_abilities import Planted, on_first, on_second, plant
+
+SETTINGS = MirtSettings(dims=2, starts=1)
+
+
+@pytest.fixture(scope="module")
+def half() -> tuple[Planted, MirtFit]:
+    """One benchmark whose first half measures the first ability, more or less well, and whose second the second."""
+    first, second = on_first(50, 1.0), on_second(50, 1.0)
+    first[:, 0] = second[:, 1] = np.tile([0.4, 2.4], 25)
+    planted = plant({"half": np.concatenate([first, 0.9 * second])}, models=200)
+    return planted, fit_mirt(planted.data.correct, planted.data.trials, planted.data.benchmark_of, SETTINGS)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=60).map(sorted),
+    st.integers(1, 70),
+    st.integers(0, 2**16),
+)
+def test_groups_keep_the_same_share_of_every_benchmark(benchmarks: list[int], count: int, seed: int) -> None:
+    benchmark_of = np.unique(benchmarks, return_inverse=True)[1]
+    rng = np.random.default_rng(seed)
+    easiness = rng.integers(0, 5, len(benchmark_of)) / 4
+    pool = np.flatnonzero(rng.random(len(benchmark_of)) < 0.8)
+    if not len(pool):
+        return
+    strata = stratify(easiness, benchmark_of, pool, count)
+    assert sorted(np.concatenate(strata.bins)) == list(pool)
+    assert strata.count == min(count, len(pool))
+    for number in set(benchmark_of[pool]):
+        own = [at for at, members in enumerate(strata.bins) if number in benchmark_of[members]]
+        groups = [strata.bins[at] for at in own]
+        assert {*benchmark_of[np.concatenate(groups)]} == {number}
+        size, kept = sum(map(len, groups)), int(strata.quota[own].sum())
+        assert abs(kept - size * strata.count / len(pool)) < 1
+        for members, keep in zip(groups, strata.quota[own], strict=True):
+            assert abs(keep - len(members) * kept / size) < 1 and keep <= len(members)
+        ends = [easiness[members] for members in groups]
+        assert all(max(low) <= min(high) for low, high in zip(ends, ends[1:], strict=False))
+
+
+def test_constant_and_unasked_items_separate_nobody() -> None:
+    correct = np.array([[0, 2, 1, 0, 0], [0, 2, 1, 2, 0]])
+    trials = np.array([[2, 2, 2, 2, 0], [2, 2, 2, 2, 0]])
+    assert list(separating_items(correct, trials)) == [2, 3]
+
+
+def test_the_choice_for_a_dimension_is_what_measures_it_best(half: tuple[Planted, MirtFit]) -> None:
+    planted, whole = half
+    fit, _ = canonical(whole)
+    chances = fit.probability()
+    easiness = expected_easiness(chances)
+    pool = separating_items(planted.data.correct, planted.data.trials)
+    strata = stratify(easiness, planted.data.benchmark_of, pool, 20)
+    for dimension in (0, 1):
+        ability = int(abs(pearsonr(fit.theta[:, dimension], planted.theta[:, 0]).statistic) < 0.5)
+        kept = select_items(fit, chances, dimension, strata)
+        assert len(set(kept)) == 20
+        # Half of the items measure the other ability, and a quarter measures this one, but badly.
+        strong = planted.a[:, ability] > 2
+        groups = zip(strata.bins, strata.quota, strict=True)
+        best = sum(min(strong[members].sum(), keep) for members, keep in groups)
+        assert strong[kept].sum() >= best - 1 and best >= 17
+        counts = [np.isin(members, kept).sum() for members in strata.bins]
+        assert counts == list(strata.quota)
+        assert easiness[kept].mean() == pytest.approx(easiness[pool].mean(), abs=0.03)
+
+
+def test_the_first_item_taken_is_the_most_informative_one(half: tuple[Planted, MirtFit]) -> None:
+    """One item, one dimension: the lowest variance left by a direct inverse."""
+    _, whole = half
+    fit, _ = canonical(whole)
+    chances = fit.probability()
+    pool = np.arange(100)
+    strata = stratify(expected_easiness(chances), np.zeros(100, dtype=np.int64), pool, 2)
+    first, second = map(int, select_items(fit, chances, 0, strata))
+    weight = (chances * (1 - chances)).mean(axis=0)
+
+    def left(*items: int) -> float:
+        precision = np.linalg.inv(fit.ability_covariance)
+        for item in items:
+            precision = precision + weight[item] * np.outer(fit.a[item], fit.a[item])
+        return float(np.linalg.inv(precision)[0, 0])
+
+    positive = [item for item in range(100) if fit.a[item, 0] > 0]
+    assert first == min(positive, key=lambda item: left(item))
+    group = next(members for members in strata.bins if second in members)
+    assert second == min(
+        (item for item in positive if item in group and item != first), key=lambda item: left(first, item)
+    )
+
+
+def test_items_against_the_dimension_come_last() -> None:
+    planted = plant({"x": np.concatenate([on_first(20, 1.5), on_first(10, -2.5)])}, models=200)
+    data = planted.data
+    fit, _ = canonical(fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(dims=1, starts=1)))
+    chances = fit.probability()
+    strata = stratify(np.zeros(30), data.benchmark_of, np.arange(30), 25)
+    single = type(strata)([np.arange(30)], np.array([25]))
+    kept = select_items(fit, chances, 0, single)
+    # Whichever sign has more weight is taken as the dimension's.
+    positive = fit.a[:, 0] > 0
+    assert sorted(kept[: positive.sum()]) == list(np.flatnonzero(positive))
+
+
+def test_controls_draw_what_they_say() -> None:
+    strata = stratify(np.arange(40) / 40, np.repeat([0, 1], 20), np.arange(0, 40, 2), 11)
+    rng = np.random.default_rng(0)
+    drawn = [matched_items(strata, rng) for _ in range(200)]
+    for items in drawn:
+        assert [np.isin(members, items).sum() for members in strata.bins] == list(strata.quota)
+    assert set(np.concatenate(drawn)) == set(range(0, 40, 2))
+    free = [random_items(40, 11, rng) for _ in range(200)]
+    assert all(len(set(items)) == 11 for items in free)
+    assert set(np.concatenate(free)) == set(range(40))
+
+
+def test_score_error_by_hand() -> None:
+    planted = plant({"x": on_first(3, 1), "y": on_first(2, 1)}, models=3)
+    data = planted.data
+    data.correct[:] = [[1, 0, 1, 1, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
+    data.trials[:] = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
+    chances = np.full((3, 5), 0.5)
+    found = score_error(data, np.array([0, 4]), chances)
+    # Model 0: x (0.5·2 − 1)/3 = 0, y (0.5 − 1)/2; model 1: x (0.5·2 − 2)/3 and no y; model 2: nothing.
+    assert found[:2] == pytest.approx([0.125, 1 / 3])
+    assert np.isnan(found[2])
+
+
+def test_figures_of_resamples_are_those_of_the_repeated_models() -> None:
+    rng = np.random.default_rng(0)
+    unseen = Unseen(rng.normal(size=9), rng.normal(size=(9, 2)), rng.random((9, 2)))
+    counts = np.array([[1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 2, 3, 0, 1, 1, 1, 1, 0]], dtype=float)
+    pearson, spearman, error = figures(unseen, counts)
+    rows = np.repeat(np.arange(9), counts[1].astype(int))
+    assert pearson[1, 1] == pytest.approx(np.corrcoef(unseen.full[rows], unseen.ability[rows, 1])[0, 1])
+    assert error[1, 0] == pytest.approx(unseen.error[rows, 0].mean())
+    ranks = np.argsort(np.argsort(unseen.full)), np.argsort(np.argsort(unseen.ability[:, 0]))
+    assert spearman[0, 0] == pytest.approx(np.corrcoef(*ranks)[0, 1])
+
+
+def test_the_choice_beats_both_controls_on_unseen_models(half: tuple[Planted, MirtFit]) -> None:
+    planted, whole = half
+    _, turn = canonical(whole)
+    done: list[int] = []
+    check = check_selection(
+        planted.data, whole, turn, settings=SETTINGS, dimension=0, count=10, folds=4, draws=8, report=done.append
+    )  # fmt: skip
+    assert done == [1, 2, 3, 4]
+    found = summary(check, seed=0)
+    for figure in (0, 1):
+        selected, matched, random = (found[name][figure] for name in ("selected", "matched", "random"))
+        assert selected.value > max(matched.high, random.high)
+        assert selected.low < selected.value < selected.high
+        gain = found["selected minus random"][figure]
+        assert gain.value == pytest.approx(selected.value - random.value)
+        assert gain.low > 0
+    # What the dimension is in each fold: abilities by all items find the truth for every model, on one scale.
+    assert max(abs(np.corrcoef(check.selected.full, planted.theta.T)[0, 1:])) > 0.9
+
+
+def test_noise_is_not_told_from_models_that_were_not_seen() -> None:
+    """Items chosen on the very models that they are judged by would correlate with anything."""
+    rng = np.random.default_rng(1)
+    planted = plant({"noise": on_first(300, 0)}, models=24)
+    data = planted.data
+    data.correct[:] = rng.binomial(1, 0.5, data.correct.shape)
+    settings = MirtSettings(dims=1, starts=1)
+    whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+    _, turn = canonical(whole)
+    check = check_selection(
+        data, whole, turn, settings=settings, dimension=0, count=60, folds=4, draws=30, report=lambda done: None
+    )  # fmt: skip
+    found = summary(check, seed=0)
+    assert found["selected"][2].value > found["random"][2].value - 0.01
+    assert found["selected"][0].value < 0.75

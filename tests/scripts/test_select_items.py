@@ -1,0 +1,110 @@
+"""scripts/select_items.py as its users run it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.planted_abilities import on_first, on_second, plant, write_matrices
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "select_items.py"
+QUICK = ["--n-trials", "1", "--folds", "2", "--draws", "3"]
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", timeout=120)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """40 models; in "same" nobody is wrong, and one item of "one" nobody gets right."""
+    data = plant({"one": on_first(20, 2.0), "two": on_second(15, 2.0), "same": on_first(1, 2.0)}, 40).data
+    data.correct[:, 35] = 1
+    data.correct[:, 4] = 0
+    write_matrices(tmp_path, data)
+    return tmp_path
+
+
+def test_kept_items_tables_and_json_repeat(folder: Path) -> None:
+    arguments = ["one.csv", "two.csv", "same.csv", "--fraction", "0.3", *QUICK]
+    shown = run(folder, *arguments, "--output", "new/kept.csv")
+    printed = run(folder, *arguments, "--output", "again.csv", "--json")
+    assert shown.returncode == printed.returncode == 0, shown.stderr + printed.stderr
+    assert (folder / "new" / "kept.csv").read_bytes() == (folder / "again.csv").read_bytes()
+    with open(folder / "again.csv", encoding="utf-8", newline="") as handle:
+        kept = [(row["benchmark"], row["item"]) for row in csv.DictReader(handle)]
+    assert len(set(kept)) == len(kept) == 11
+    order = {"one": 0, "two": 1}  # and none of "same"
+    assert kept == sorted(kept, key=lambda item: (order[item[0]], int(item[1][1:])))
+    assert ("one", "q4") not in kept
+    assert shown.stderr.splitlines()[-1] == "Wrote 11 items to new/kept.csv"
+    report = json.loads(printed.stdout)
+    assert report["separating_items"] == 34 and report["kept_items"] == 11
+    assert [(row["name"], row["items"], row["kept"]) for row in report["benchmarks"]] == [
+        ("one", 20, 6), ("two", 15, 5), ("same", 1, 0),
+    ]  # fmt: skip
+    assert {row["subset"] for row in report["figures"]} == {
+        "selected", "matched", "random", "selected minus matched", "selected minus random",
+    }  # fmt: skip
+    for row in report["figures"]:
+        line = next(line for line in shown.stdout.splitlines() if line.startswith(f"{row['subset']}  "))
+        assert format(row["value"], "+.3f" if "minus" in row["subset"] else ".3f") in line
+        assert row["low"] <= row["high"]
+    assert shown.stdout.startswith("Dimension 1 of 2: 11 of 36 items kept; 2 separate no models\n")
+
+
+def test_more_than_separate_models_are_not_kept(folder: Path) -> None:
+    done = run(
+        folder, "one.csv", "same.csv", "--fraction", "0.99", "--dims", "1", *QUICK, "--output", "kept.csv"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "only 19 of 21 items have right and wrong answers; 19 are kept, not 21" in done.stderr
+    assert len((folder / "kept.csv").read_text().splitlines()) == 1 + 19
+
+
+def test_one_item_kept_has_a_figure_or_a_dash(folder: Path) -> None:
+    done = run(folder, "one.csv", "--fraction", "0.05", "--dims", "1", *QUICK, "--output", "kept.csv")
+    assert done.returncode == 0, done.stderr
+    assert "Dimension 1 of 1: 1 of 20 items kept" in done.stdout and "nan" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fraction", "0.001"], "--fraction 0.001 keeps none of 20 items; use at least 0.05"),
+        (
+            ["--fraction", "1"],
+            "argument --fraction: must be a number between 0 and 1, found '1'; see --help",
+        ),
+        (
+            ["--fraction", "0.5", "--folds", "21"],
+            "--folds 21: 40 models leave fewer than 2 in a fold to judge by; use --folds 20 or fewer",
+        ),
+        (
+            ["--fraction", "0.5", "--dimension", "3"],
+            "--dimension 3: there are only --dims 2; see --help",
+        ),
+        (["--fraction", "0.5", "--output", "one.csv"], "--output one.csv is an input; choose another name"),
+        (["--fraction", "0.5", "--output", "kept"], "--output kept: the file name must end in .csv"),
+    ],
+)
+def test_requests_that_cannot_be_meant(folder: Path, arguments: list[str], message: str) -> None:
+    before = (folder / "one.csv").read_bytes()
+    done = run(folder, "one.csv", "--n-trials", "1", "--output", "kept.csv", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"select_items.py: error: {message}\n"
+    assert not (folder / "kept.csv").exists() and (folder / "one.csv").read_bytes() == before
+
+
+def test_items_that_separate_nobody(folder: Path) -> None:
+    done = run(folder, "same.csv", "--fraction", "0.9", *QUICK, "--output", "kept.csv")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "select_items.py: error: none of the 1 items has right and wrong answers, so none separates these models"
+    ]
