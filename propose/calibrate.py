@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import filecmp
 import json
 import os
 import shutil
@@ -33,7 +34,8 @@ from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
 from propose.calibrated import CalibrationFiles, check_present, files_of
 from propose.calibration_record import graders_of, record_fields
-from propose.run_folder import data_root
+from propose.config import Config, read_config
+from propose.run_folder import RunFolder, data_root, results_root
 from verifier.counts import GUESSING, MATRIX, TRIALS, summarise, warnings_of, write_matrix
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.grading import check_graders, check_item
@@ -74,6 +76,8 @@ def main() -> int:
     for item in items:
         check_item(item)
     panel = read_panel(arguments.panel)
+    if any(config.n_trials != arguments.trials for config in runs_made_with(files, "matrix")):
+        keep_for_runs(files, "matrix")
     folder = data_root() / "rollouts" / arguments.benchmark
     trials = ask_pool(folder, panel, items, arguments.trials, regrade=arguments.regrade)
     names = [verifier.name for verifier in panel.verifiers]
@@ -98,7 +102,9 @@ def main() -> int:
     write_positions(files, names, items, arguments.trials, trials)
     identities = {verifier.name: verifier.identity for verifier in panel.verifiers}
     warned = fit(files, arguments, record_fields(files.pool, items, identities, graders_of(items)))
-    print(f"Wrote {files.matrix} and {files.difficulty}")
+    print(
+        f"Wrote {files.matrix} and {files.difficulty}; q0, q1, … are the items of {files.pool} in their order"
+    )
     for warning in warned:
         print(f"warning: {warning}", file=sys.stderr)
     return EXIT_INCOMPLETE if missing else 0
@@ -143,13 +149,58 @@ def write_positions(
     # verifier.counts writes files of fixed names; they take their places here one by one.
     folder = files.matrix.parent / f".{files.pool.stem}.calibrate"
     written = write_matrix(folder, names, renamed, n_trials, by_column)
-    for name, path in ((TRIALS, files.trials), (GUESSING, files.guessing), (MATRIX, files.matrix)):
+    places = {
+        "trials": (TRIALS, files.trials),
+        "guessing": (GUESSING, files.guessing),
+        "matrix": (MATRIX, files.matrix),
+    }
+    for what, (name, path) in places.items():
+        if not _same_bytes(folder / name, path):
+            keep_for_runs(files, what)
+    for name, path in places.values():
         if name in written:
             os.replace(folder / name, path)
         else:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
     shutil.rmtree(folder)  # a kill may have left a temporary file in it
+
+
+def runs_made_with(files: CalibrationFiles, what: str) -> list[Config]:
+    """Return the configs of the benchmark's runs that were made with one of its files as it is now.
+
+    ``what`` is its name in CalibrationFiles.
+    """
+    path = getattr(files, what)
+    if not path.exists():
+        return []
+    now = sha256_of(path)
+    found = sorted((results_root() / files.pool.stem).glob("*/config.json"))
+    configs = [read_config(RunFolder(config.parent)) for config in found]
+    return [config for config in configs if config.inputs.get(what, {}).get("sha256") == now]
+
+
+def keep_for_runs(files: CalibrationFiles, what: str) -> None:
+    """Refuse to replace a file without which a run could not go on.
+
+    Raises
+    ------
+    InputError
+        With the runs.
+    """
+    if runs := runs_made_with(files, what):
+        names = ", ".join(config.settings.run for config in runs)
+        raise InputError(
+            f"{getattr(files, what)}: would be replaced, and {names} of {results_root() / files.pool.stem} could not "
+            "go on without it; calibrate into another folder (BENCHFILL_DATA), or remove what was made with it"
+        )
+
+
+def _same_bytes(new: Path, old: Path) -> bool:
+    """Return whether two files are the same, or both not there."""
+    if new.exists() and old.exists():
+        return filecmp.cmp(new, old, shallow=False)
+    return not new.exists() and not old.exists()
 
 
 def fit(files: CalibrationFiles, arguments: argparse.Namespace, record: Mapping[str, Any]) -> list[str]:
@@ -176,6 +227,7 @@ def fit(files: CalibrationFiles, arguments: argparse.Namespace, record: Mapping[
     }
     if (present := _fitted(files, wanted)) is not None:
         return present
+    keep_for_runs(files, "difficulty")
     with packages_of("requirements_irt.txt"):
         from irt.fit_files import SCHEMA_VERSION, fit_figures, write_fit
         from irt.rasch import fit_rasch

@@ -23,6 +23,7 @@ from irt.io import sha256_of
 from propose.calibrated import Calibrated, CalibrationFiles, check_panel, files_of, read_calibrated
 from propose.calibration_record import check_graders, graders_of, read_record
 from propose.config import Config, check_new, stored_path, write_config
+from propose.prompting import check_prompts
 from propose.rewriter import DEFAULT, Rewriter, read_rewriter
 from propose.run_folder import data_root, folder_of
 from propose.settings import Settings
@@ -77,6 +78,7 @@ def main() -> int:
     for item in calibrated.items:
         check_item(item)
     check_graders(record, graders_of(calibrated.items))
+    check_prompts(settings.benchmark, calibrated.items)
     config = config_of(settings, files, calibrated, panel, rewriter, arguments.panel, arguments.rewriter)
     write_config(folder, config)
     easiest, hardest = calibrated.b_mean.min(), calibrated.b_mean.max()

@@ -58,6 +58,9 @@ FAMILIES = {
     "ifeval": Family("instructions"),
 }
 GENERAL = "general"
+# What a prompt can show, and what it must.
+NEEDED = ("target_pass_rate", "parent", "reply_format")
+FIELDS = (*NEEDED, "parent_pass_rate", "direction", "neighbours", "misses")
 
 
 def family_of(benchmark: str) -> Family:
@@ -73,6 +76,22 @@ def family_for(benchmark: str, parent: Item) -> Family:
     if family.prompt == GENERAL and find(parent.question) is not None:
         return Family("simulated")
     return family
+
+
+def check_prompts(benchmark: str, items: Sequence[Item]) -> None:
+    """Check the prompt files that a run with these items will fill in.
+
+    Raises
+    ------
+    InputError
+        If a file has a field that does not exist, or lacks one without which no item could come of it.
+    """
+    for path in sorted({FOLDER / f"{family_for(benchmark, item).prompt}.txt" for item in items}):
+        used = set(_FIELD.findall(_read(path)))
+        if unknown := used - set(FIELDS):
+            raise InputError(f"{path}: no field {{{{{min(unknown)}}}}}; there are {', '.join(FIELDS)}")
+        if missing := [name for name in NEEDED if name not in used]:
+            raise InputError(f"{path}: without {{{{{missing[0]}}}}} no item can come of it; put it in")
 
 
 def rewrite_prompt(brief: Brief) -> str:

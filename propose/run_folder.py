@@ -78,8 +78,13 @@ def data_root() -> Path:
     return Path(os.environ.get("BENCHFILL_DATA") or REPOSITORY / "data")
 
 
+def results_root() -> Path:
+    """Return where runs are: the environment's BENCHFILL_RESULTS, or the repository's propose/results."""
+    return Path(os.environ.get("BENCHFILL_RESULTS") or REPOSITORY / "propose" / "results")
+
+
 def folder_of(benchmark: str, run: str) -> RunFolder:
-    """Return the folder of a run under BENCHFILL_RESULTS, or the repository's propose/results.
+    """Return the folder of a run.
 
     Raises
     ------
@@ -89,8 +94,7 @@ def folder_of(benchmark: str, run: str) -> RunFolder:
     for what, name in (("benchmark", benchmark), ("run", run)):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise InputError(f"{what} {name!r}: a name has letters, digits, '.', '_' and '-' alone")
-    root = Path(os.environ.get("BENCHFILL_RESULTS") or REPOSITORY / "propose" / "results")
-    return RunFolder(root / benchmark / run)
+    return RunFolder(results_root() / benchmark / run)
 
 
 @dataclass

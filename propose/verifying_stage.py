@@ -28,7 +28,7 @@ from verifier.new_item import new_item_difficulties
 from verifier.panel import Verifier
 from verifier.trials import Job
 
-# Near the cap of tokens a wave is asked in parts: as few answers as these are not worth a part, nor a smaller share.
+# Near the cap of tokens a wave is asked in parts. Where models are loaded for each, so few answers are not worth it.
 FEWEST_AT_ONCE = 16
 MOST_PARTS = 4
 
@@ -57,11 +57,8 @@ def verify(
             live = _live(run, passed)
         if not live:
             break
-        run.say(
-            f"  wave {number} of {len(waves)}: {', '.join(run.verifiers[place].name for place in wave)}; "
-            f"{len(live)} candidates"
-        )
-        _ask_wave(run, [run.verifiers[place] for place in wave], [run.items[name] for name in live])
+        title = f"  wave {number} of {len(waves)}: {', '.join(run.verifiers[place].name for place in wave)}"
+        _ask_wave(run, title, [run.verifiers[place] for place in wave], [run.items[name] for name in live])
         answered += wave
         for name in live:
             _check_judged(run, run.state.candidates[name], answered)
@@ -126,12 +123,12 @@ def _drop(
             )
 
 
-def _ask_wave(run: Run, verifiers: Sequence[Verifier], items: Sequence[Item]) -> None:
+def _ask_wave(run: Run, title: str, verifiers: Sequence[Verifier], items: Sequence[Item]) -> None:
     """Ask what is missing of these verifiers' answers to these items, as far as the caps allow.
 
     When this returns, every question was asked. A cap of tokens is hard: only as many are asked at a time as would stay
-    under it if each took all that it may. Answers take less, so what is left is asked afterwards; but each part may
-    have to load the models again. So it must be worth it, see ``_fewest_at_once``, or the cap counts as reached.
+    under it if each took all that it may. Answers take less, so what is left is asked afterwards. Where models must be
+    loaded again for each part, it must be worth it, see ``_fewest_at_once``, or the cap counts as reached.
     """
     errors: dict[str, str] = {}
 
@@ -148,10 +145,16 @@ def _ask_wave(run: Run, verifiers: Sequence[Verifier], items: Sequence[Item]) ->
         for trial in range(1, run.calibrated.n_trials + 1)
     ]
     longest = max(verifier.max_tokens for verifier in verifiers)
+    loaded = any(verifier.base_url is None for verifier in verifiers)
+    if not all(_is_answered(run, job) for job in jobs):
+        run.say(f"{title}; {len(items)} candidates")
     for _ in range(ATTEMPTS):
         rest = [job for job in jobs if not _is_answered(run, job)]
         while rest:
-            room = min(room_for_tokens(run, longest, _fewest_at_once(len(rest))), room_for_rollouts(run))
+            room = min(
+                room_for_tokens(run, longest, _fewest_at_once(len(rest)) if loaded else 1),
+                room_for_rollouts(run),
+            )
             stopped = run.ask_panel(rest[:room], append)
             if stopped:
                 name, reason = next(iter(stopped.items()))

@@ -15,7 +15,7 @@ from propose.settings import Settings
 from tests.benchfill_simulation import SimulatedRewriter, ask_panel
 from verifier.ability_posterior import Abilities, Calibration, fit_ability
 from verifier.journal import Append
-from verifier.panel import read_panel
+from verifier.panel import Verifier, read_panel
 from verifier.simulated.examinees import is_right
 from verifier.simulated.families import ABILITIES, make_items, true_difficulty
 from verifier.simulated.rewriter import RewriterHabits
@@ -63,6 +63,7 @@ def run_in_process(
     habits: RewriterHabits | None = None,
     state: RunState | None = None,
     benchmark: Calibrated | None = None,
+    verifiers: tuple[Verifier, ...] = PANEL.verifiers,
     log: list[tuple[str, dict[str, Any]]] | None = None,
     **ports: Any,
 ) -> tuple[RunState, Ending, dict[str, list[dict[str, Any]]]]:
@@ -83,7 +84,7 @@ def run_in_process(
         calibrated=benchmark or calibrated(),
         state=state,
         journals=Journals(**{name: keep(name) for name in rows}),
-        verifiers=PANEL.verifiers,
+        verifiers=verifiers,
         rewriter_max_tokens=4096,
         ask_rewriter=ports.get("ask_rewriter") or SimulatedRewriter(habits or RewriterHabits(bias=0.3)),
         ask_panel=ports.get("ask_panel") or ask_panel,

@@ -521,6 +521,22 @@ def test_the_script_from_an_item_pool_to_a_run(here: Place) -> None:
     assert again.returncode == 0, again.stderr
     assert (read_calibrated(files_of(data, "small")).b_mean == found.b_mean).all()
 
+    # Other trials or another fit would replace what the run was made with.
+    calibration = {path: path.read_bytes() for path in files_of(data, "small").present().values()}
+    for what, words, trials in (
+        ("matrix/small_response_matrix.csv", (), "3"),
+        ("calibration/small/difficulty.csv", ("--tune", "200", "--draws", "300"), "2"),
+    ):
+        refused = script(here, "calibrate", *words, TRIALS=trials)
+        assert refused.returncode == 2
+        last = refused.stderr.splitlines()[-1]
+        assert (
+            f"{data / what}: would be replaced, and one of {here.path / 'results' / 'small'} could not go on"
+            in last
+        )
+    assert {path: path.read_bytes() for path in calibration} == calibration
+    assert script(here, "status").returncode == 0
+
 
 def test_the_script_tells_its_words(here: Place) -> None:
     told = script(here, "--help")

@@ -24,7 +24,7 @@ from propose.run_folder import RunState, add_candidate_row, add_decision, add_ro
 from propose.settings import Settings
 from propose.targets import gaps_of
 from tests.benchfill_simulation import SimulatedRewriter, ask_panel, panel_rows, rewriter_row
-from tests.propose.simulation import NAMES, calibrated, run_in_process
+from tests.propose.simulation import NAMES, PANEL, calibrated, run_in_process
 from verifier.journal import Append
 from verifier.simulated.examinees import Answer
 from verifier.simulated.families import right_answer, true_difficulty
@@ -193,7 +193,10 @@ def test_the_cap_of_tokens_is_never_passed() -> None:
     assert state.candidates
 
 
-def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers() -> None:
+@pytest.mark.parametrize(("loaded", "fewest"), [(True, 16), (False, 1)])
+def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers(loaded: bool, fewest: int) -> None:
+    """Where servers are there already, no answer that fits is left out."""
+    verifiers = tuple(replace(one, base_url=None if loaded else one.base_url) for one in PANEL.verifiers)
     calls: list[tuple[str, int]] = []
 
     def counting(jobs: Sequence[Job], append: Append) -> dict[str, str]:
@@ -203,16 +206,16 @@ def test_near_the_cap_of_tokens_no_model_is_loaded_for_a_few_answers() -> None:
     free = Settings("sim", "one", gaps=1, max_rounds=1, parents=4, children=4, drop_below=0.0)
     whole, _, rows = run_in_process(free)
     written = sum(row["completion_tokens"] for row in rows["candidates"])
-    cap = written + int(17.5 * 4096)
-    state, ending, _ = run_in_process(replace(free, max_tokens=cap), ask_panel=counting)
+    cap = written + int((fewest + 1.5) * 4096)
+    state, ending, _ = run_in_process(replace(free, max_tokens=cap), ask_panel=counting, verifiers=verifiers)
     assert ending.reason == "max_tokens"
-    assert "16 at least" in ending.detail
-    assert cap - 17 * 4096 < state.spent.tokens <= cap
+    assert f"{fewest} at least" in ending.detail
+    assert cap - (fewest + 1) * 4096 < state.spent.tokens <= cap
     parts = [
         [size for name, size in calls if name == one] for one in dict.fromkeys(name for name, _ in calls)
     ]
     assert len(parts) > 1
-    assert all(min(sizes[:-1], default=16) >= 16 and len(sizes) <= 4 for sizes in parts)
+    assert not loaded or all(min(sizes[:-1], default=16) >= 16 and len(sizes) <= 4 for sizes in parts)
     state, _, _ = run_in_process(free, state=state)
     assert state.decisions == whole.decisions
     assert state.spent.rollouts == whole.spent.rollouts

@@ -14,7 +14,7 @@ from irt.io import InputError
 from propose import prompting
 from propose.candidate import Brief, Miss
 from propose.parsing import parse_reply
-from propose.prompting import FAMILIES, FOLDER, family_for, family_of, rewrite_prompt
+from propose.prompting import FAMILIES, FOLDER, check_prompts, family_for, family_of, rewrite_prompt
 from propose.show_prompt import example_brief
 from verifier.items import Item, write_items
 from verifier.pools.source_formats import read_items_of
@@ -170,3 +170,22 @@ def test_the_prompts_of_all_eight_benchmarks_are_rendered(benchmark: str) -> Non
         text = rewrite_prompt(example_brief(benchmark, items, item.id))
         assert item.question in text and len(text) < 20_000
         assert re.findall(r"^Target pass rate of the panel: (.*)$", text, re.M) == ["40 %"]
+
+
+def test_a_prompt_is_checked_before_a_run_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [Item("a", "1 + 1?", "2", "math")]
+    monkeypatch.setattr(prompting, "FOLDER", tmp_path)
+    for name, text, message in (
+        ("unknown", "{{parnt}} {{reply_format}}", r"unknown\.txt: no field \{\{parnt\}\}; there are target"),
+        ("short", "{{target_pass_rate}} {{parent}}", r"short\.txt: without \{\{reply_format\}\} no item"),
+    ):
+        (tmp_path / f"{name}.txt").write_text(text)
+        with pytest.raises(InputError, match=message):
+            check_prompts(name, items)
+    (tmp_path / "good.txt").write_text("{{target_pass_rate}} {{parent}} {{reply_format}}")
+    check_prompts("good", items)
+
+
+@pytest.mark.parametrize("benchmark", [*FAMILIES, "somebody's"])
+def test_the_prompts_here_pass_their_check(benchmark: str) -> None:
+    check_prompts(benchmark, [Item("a", "1 + 1?", "2", "math"), *make_items(1, seed=1)])
