@@ -8,6 +8,7 @@
 #   bash run_experiment.sh run                     start or resume it
 #   bash run_experiment.sh status [--json]         where it stands, also while it runs
 #
+# Afterwards: python -m propose.recalibrate RUN_FOLDER fits originals and new items together, and writes the report.
 # The benchmark's items are data/pool/BENCHMARK.jsonl; those of aime24, aime25, aime26, amc23, gaokao2023en, bbh_3obj,
 # mmlu_bio and ifeval are fetched if they are not there. What follows the word is passed on to python -m propose.WORD.
 set -euo pipefail
@@ -72,7 +73,11 @@ case $word in
     demo)
         exec "$PYTHON" "$root/scripts/demo_benchfill.py" --output-dir "$root/demo_output/benchfill" "$@" ;;
     -h | --help)
-        sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" ;;
+        sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+        echo
+        echo "Settings, each an environment variable:"
+        sed -n 's/^\(export \)\{0,1\}\([A-Z_]*\)=${[A-Z_]*:-\([^}]*\)} *# \(.*\)/\2=\3|\4/p' "${BASH_SOURCE[0]}" |
+            while IFS='|' read -r setting text; do printf '  %-46s %s\n' "$setting" "$text"; done ;;
     *)
         echo "run_experiment.sh: say what to do: init, run, status, calibrate or demo" >&2
         exit 2 ;;

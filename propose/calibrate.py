@@ -20,6 +20,7 @@ import contextlib
 import filecmp
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -107,6 +108,7 @@ def main() -> int:
     )
     for warning in warned:
         print(f"warning: {warning}", file=sys.stderr)
+    print(f"Next: python scripts/diagnose_benchmark.py {shlex.quote(str(files.difficulty))}, and init a run")
     return EXIT_INCOMPLETE if missing else 0
 
 

@@ -14,6 +14,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -125,6 +126,8 @@ def main() -> int:
         print(f"The same command with a higher {ending.reason.upper()} goes on from here")
     if ending.is_failure:
         print("The same command goes on from here", file=sys.stderr)
+    else:
+        print(f"Next: python -m propose.recalibrate {shlex.quote(str(folder.path))}")
     return EXIT_INCOMPLETE if ending.is_failure else 0
 
 
