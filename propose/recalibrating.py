@@ -2,12 +2,18 @@
 
 Before: the originals' counts are fitted alone (irt.rasch), as the new items' answers say something of the originals,
 too. After: the originals' and the new items' counts are fitted together, so every difficulty is on one scale and what
-is unknown of the abilities is shared by all. DDM and Max Gap are those of the estimates (posterior means), as
-everywhere in this project; before, of the estimates in the calibration table that the gaps were found on. The 90 %
-interval is that of the diagnostic over the posterior draws of the fit: where the diagnostic of the *true* difficulties
-lies with a probability of 90 %, if difficulties come from the prior, each independent of the others. Items at the edges
-of a real gap scatter into it in every draw, so for a benchmark with an unusual gap the interval of Max Gap lies low,
-below what the estimates say; the more trials, the less. The median of the draws is given to show it.
+is unknown of the abilities is shared by all. Of the model only differences of abilities and difficulties are
+identified; the priors place the zero, and new items on one side would move it. So the joint fit, estimates and draws,
+is shifted by one number to where the originals' mean difficulty is that of their calibration table, on whose scale the
+gaps were found and the decisions made. DDM and Max Gap do not depend on it.
+
+DDM and Max Gap are those of the estimates (posterior means), as everywhere in this project; before, of the estimates
+in the calibration table that the gaps were found on. The median and the 90 % interval are those of the diagnostic over
+the posterior draws of the fit: where the diagnostic of the *true* difficulties lies with a probability of 90 %, if
+difficulties come from the prior, each independent of the others. Posterior means are less scattered than true
+difficulties, so the figure of the estimates need not lie in it. Max Gap of the estimates tends to lie below where
+items are even, as after a fill: the true ones leave wider gaps by chance. It tends to lie above where there is an
+unusual gap: the items at its edges scatter into it in every draw. The more trials, the less of both.
 """
 
 from __future__ import annotations
@@ -72,11 +78,14 @@ class Recalibration:
         Of the originals: the figures by the estimates that they had, their intervals by a fit of their counts alone.
     after
         Of all items, by the joint fit.
+    shift
+        What was added to all abilities and difficulties of the joint fit, to put them on the calibration's scale.
     """
 
     fit: RaschFit
     before: Spread
     after: Spread
+    shift: float
 
 
 def recalibrate(
@@ -89,7 +98,7 @@ def recalibrate(
     originals, new
         Counts of the same models in the same order. ``new`` may hold no items.
     b_before
-        (N,) estimates of the originals' difficulties in their own calibration table.
+        (N,) estimates of the originals' difficulties in their own calibration table, whose scale the fit is put on.
 
     Raises
     ------
@@ -106,10 +115,25 @@ def recalibrate(
             for name in ("correct", "trials", "guessing")
         ]
         fit = _with_own_prior(fit_rasch(*both, settings=settings, keep_draws=True), new, settings)
+    b_calibrated = np.asarray(b_before, dtype=float)
+    shift = float(b_calibrated.mean() - fit.difficulty.mean[: len(b_calibrated)].mean())
+    shifted = _shifted(fit, shift)
     return Recalibration(
-        fit=fit,
-        before=spread(np.asarray(b_before, dtype=float), _some_draws(alone)),
-        after=spread(fit.difficulty.mean, _some_draws(fit)),
+        fit=shifted,
+        before=spread(b_calibrated, _some_draws(alone)),
+        after=spread(shifted.difficulty.mean, _some_draws(fit)),
+        shift=shift,
+    )
+
+
+def _shifted(fit: RaschFit, shift: float) -> RaschFit:
+    """Return the fit with ``shift`` added to all its abilities and difficulties, which changes no probability."""
+    assert fit.draws is not None  # they are kept
+    return replace(
+        fit,
+        ability=replace(fit.ability, mean=fit.ability.mean + shift),
+        difficulty=replace(fit.difficulty, mean=fit.difficulty.mean + shift),
+        draws=Draws(fit.draws.theta + np.float32(shift), fit.draws.b + np.float32(shift)),
     )
 
 

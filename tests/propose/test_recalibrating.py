@@ -53,7 +53,8 @@ def test_before_is_of_the_originals_alone_whatever_the_new_items_answers_are(fil
     assert alone.fit.draws is not None
     draws = alone.fit.draws.b.reshape(-1, 28).astype(float)
     by_hand = [max_gap(normalize(draw)) for draw in draws.tolist()]
-    assert filled.before.max_gap.low == pytest.approx(np.quantile(by_hand, 0.05), abs=1e-12)
+    # The fit's draws are shifted to the calibration's scale, in single precision.
+    assert filled.before.max_gap.low == pytest.approx(np.quantile(by_hand, 0.05), abs=1e-6)
 
 
 def test_new_items_in_the_hole_close_it(filled: Recalibration) -> None:
@@ -92,9 +93,36 @@ def test_the_intervals_hold_the_diagnostics_of_truths_drawn_from_the_prior() -> 
     assert np.mean(held) > 0.7  # 90 % of 12, less two standard errors
 
 
-def test_a_real_gap_is_seen_narrower_by_the_draws_than_by_the_estimates(filled: Recalibration) -> None:
+def test_the_figure_of_even_estimates_lies_below_its_interval_and_that_of_a_real_gap_above() -> None:
     """The module says so; a reader of the interval must not take it for the error of the estimate."""
-    assert filled.before.max_gap.median < filled.before.max_gap.of_estimates
+    noise = np.random.default_rng(6).normal(0, 0.3, size=(400, 30))
+    even = np.linspace(-2.5, 2.5, 30)
+    found = spread(even, even + noise).max_gap
+    assert found.of_estimates < found.low < found.median
+    holed = np.concatenate([np.linspace(-2.5, -1, 15), np.linspace(1, 2.5, 15)])
+    found = spread(holed, holed + noise).max_gap
+    assert found.of_estimates > found.high > found.median
+
+
+def test_new_items_on_one_side_move_no_original() -> None:
+    """The priors alone place the zero of a joint fit: before, eighteen hard items moved all originals by 0.35."""
+    originals = np.linspace(-2.0, 2.0, 20)
+    answers, new = counts(originals, 1), counts(np.full(18, 1.8), 2)
+    b_before = fit_rasch(answers.correct, answers.trials, 0.0, settings=QUICK).difficulty.mean + 0.4
+    found = recalibrate(answers, new, b_before, QUICK)
+    b = found.fit.difficulty.mean
+    assert abs(found.shift - 0.4) > 0.15  # what it would have been without
+    assert b[:20].mean() == pytest.approx(b_before.mean(), abs=1e-9)
+    assert np.abs(b[:20] - b_before).max() < 0.2
+    assert b[20:].mean() == pytest.approx(1.8 + 0.4, abs=0.35)
+    # Estimates, draws and abilities moved alike: no probability is another.
+    assert found.fit.draws is not None
+    assert found.fit.draws.b.mean(axis=(0, 1))[:20] == pytest.approx(b[:20], abs=0.05)
+    assert found.fit.draws.theta.mean(axis=(0, 1)) == pytest.approx(found.fit.ability.mean, abs=1e-4)
+    assert found.fit.ability.mean == pytest.approx(THETA + 0.4, abs=0.6)
+    unshifted = spread(b - found.shift, found.fit.draws.b.reshape(-1, 38) - found.shift)
+    assert found.after.max_gap.of_estimates == pytest.approx(unshifted.max_gap.of_estimates, abs=1e-9)
+    assert found.after.ddm.low == pytest.approx(unshifted.ddm.low, abs=1e-5)
 
 
 def test_the_same_seed_gives_the_same_figures_and_no_new_item_changes_nothing() -> None:
