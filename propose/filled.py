@@ -2,7 +2,9 @@
 
 NAME.json is an array of {id, question, answer}, ids ``NAME-origin-000`` and ``NAME-fill-001`` on. A question of
 multiple choice has its choices below it, as the models saw them. What a grader needs beyond that (the type of the
-answer, the checkers of an instruction) is in the pool, a JSONL file of verifier.items with the same ids.
+answer, the checkers of an instruction) is in the pool, a JSONL file of verifier.items with the same ids. There
+``source_item_id`` is the id that an original has in its own benchmark, or a new item had as a candidate, and
+``parent_id`` the id, in the filled benchmark, of the item that a new one was written after.
 """
 
 from __future__ import annotations
@@ -24,18 +26,22 @@ def filled_name(benchmark: str) -> str:
 
 
 def filled_pool(name: str, originals: Sequence[Item], accepted: Sequence[Item]) -> list[Item]:
-    """Return all items under their new ids, the originals first; nothing else of an item changes.
+    """Return all items under their new ids, the originals first; ``source_item_id`` keeps the old ones.
 
-    Numbers have three digits, or as many as the largest needs.
+    A ``parent_id`` among the old ids becomes a new one; nothing else of an item changes. Numbers have three digits, or
+    as many as the largest needs.
     """
     digits = max(3, len(str(max(len(originals) - 1, len(accepted)))))
-    origins = [
-        replace(item, id=f"{name}-{ORIGIN}-{number:0{digits}}") for number, item in enumerate(originals)
+    items = [*originals, *accepted]
+    ids = [
+        *(f"{name}-{ORIGIN}-{number:0{digits}}" for number in range(len(originals))),
+        *(f"{name}-{FILL}-{number:0{digits}}" for number in range(1, len(accepted) + 1)),
     ]
-    fills = [
-        replace(item, id=f"{name}-{FILL}-{number:0{digits}}") for number, item in enumerate(accepted, start=1)
+    now = {item.id: new for item, new in zip(items, ids, strict=True)}
+    return [
+        replace(item, id=new, source_item_id=item.id, parent_id=now.get(item.parent_id, item.parent_id))
+        for item, new in zip(items, ids, strict=True)
     ]
-    return origins + fills
 
 
 def write_filled(path: PathLike, pool: Sequence[Item]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from verifier.items import Item
 
 @dataclass(frozen=True)
 class Accepted:
-    """An accepted item, what it was made as, and the decision on it."""
+    """An accepted item, with the id of its parent, what it was made as, and the decision on it."""
 
     item: Item
     candidate: Candidate
@@ -86,7 +86,8 @@ def accepted_of(state: RunState, originals: tuple[Item, ...]) -> tuple[Accepted,
         name = decision.id
         if name not in items:
             raise InputError(f"candidate {name}: was accepted, but candidates.jsonl holds no item of it")
-        found.append(Accepted(items[name], state.candidates[name], decision))
+        candidate = state.candidates[name]
+        found.append(Accepted(replace(items[name], parent_id=candidate.parent), candidate, decision))
     return tuple(found)
 
 

@@ -34,6 +34,10 @@ class Item:
         For ``instructions`` alone: the IFEval checkers and the arguments of each.
     source, licence
         Where the item comes from, and the licence there; may be empty.
+    source_item_id
+        The id that it has there, or had as a candidate; may be empty.
+    parent_id
+        Of the item of the same file that it was written after; empty for an item that was not.
     """
 
     id: str
@@ -45,6 +49,8 @@ class Item:
     kwargs: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     source: str = ""
     licence: str = ""
+    source_item_id: str = ""
+    parent_id: str = ""
 
     @property
     def labels(self) -> str:
@@ -112,7 +118,8 @@ def as_fields(item: Item) -> dict[str, Any]:
     if item.answer_type == "instructions":
         fields["instruction_ids"] = list(item.instruction_ids)
         fields["kwargs"] = [dict(arguments) for arguments in item.kwargs]
-    return fields | {"source": item.source, "licence": item.licence}
+    origin = {name: getattr(item, name) for name in ("source_item_id", "parent_id") if getattr(item, name)}
+    return fields | {"source": item.source, "licence": item.licence} | origin
 
 
 def item_from_fields(fields: Any, where: str) -> Item:
@@ -134,7 +141,7 @@ def item_from_fields(fields: Any, where: str) -> Item:
         )
     for name in ("id", "question"):
         _check_text(fields.get(name), f"{where}: {name}")
-    for name in ("source", "licence"):
+    for name in ("source", "licence", "source_item_id", "parent_id"):
         if not isinstance(fields.get(name, ""), str):
             raise InputError(f"{where}: {name} must be a text, found {fields[name]!r}")
     item = Item(
@@ -147,6 +154,8 @@ def item_from_fields(fields: Any, where: str) -> Item:
         kwargs=_arguments(fields, where),
         source=fields.get("source", ""),
         licence=fields.get("licence", ""),
+        source_item_id=fields.get("source_item_id", ""),
+        parent_id=fields.get("parent_id", ""),
     )
     _check_key(item, where)
     return item

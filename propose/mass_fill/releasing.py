@@ -1,7 +1,8 @@
 """What a mass fill leaves for others: NAME.json, and beside it how it came about.
 
 NAME.json                     array of {id, question, answer}; originals first and unchanged
-NAME/items.jsonl              the same items with all that grading needs
+NAME/items.jsonl              the same items with all that grading needs; source_item_id: an original's id in its own
+                              benchmark, a new item's pass and candidate; parent_id: what a new item was written after
 NAME/difficulty_before.csv    item,b_mean,b_sd of the originals, as they were calibrated before
 NAME/difficulty.csv           of all items, calibrated together
 NAME/provenance.json          when it was started, who answered and wrote, what was spent, DDM and Max Gap before and
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from irt.difficulty_csv import read_difficulties
 from irt.io import InputError, atomic_writer, write_csv
 from propose.filled import filled_pool, write_filled
 from propose.outcome import Outcome
-from verifier.items import write_items
+from verifier.items import Item, write_items
 
 SCHEMA_VERSION = 1
 
@@ -56,7 +57,7 @@ def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any
     """Write the filled benchmark of finished passes; return what provenance.json holds."""
     first, last = passes[0], passes[-1]
     originals = first.calibrated.items
-    accepted = [one.item for outcome in passes for one in outcome.accepted]
+    accepted = accepted_in(passes)
     pool = filled_pool(name, originals, accepted)
     folder = output / name
     provenance = {
@@ -91,6 +92,24 @@ def release(output: Path, name: str, passes: Sequence[Outcome]) -> dict[str, Any
     write_items(folder / "items.jsonl", pool)
     write_filled(output / f"{name}.json", pool)
     return provenance
+
+
+def accepted_in(passes: Sequence[Outcome]) -> list[Item]:
+    """Return the accepted items of all passes, each named by its pass and its candidate: pass-01/r02-g1-p3-c4.
+
+    Their ``parent_id`` is an original's id or such a name: a pass knows the items of those before it by ids of its own.
+    """
+    names = [item.id for item in passes[0].calibrated.items]
+    found: list[Item] = []
+    for number, outcome in enumerate(passes, 1):
+        new = {one.item.id: f"pass-{number:02}/{one.item.id}" for one in outcome.accepted}
+        known = dict(zip((item.id for item in outcome.calibrated.items), names, strict=True)) | new
+        found += [
+            replace(one.item, id=new[one.item.id], parent_id=known[one.item.parent_id])
+            for one in outcome.accepted
+        ]
+        names += new.values()
+    return found
 
 
 def _diagnosis(path: Path) -> Diagnosis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,29 @@ def test_ids_are_those_of_the_contract_and_originals_come_first_unchanged(tmp_pa
         {"id": "AIME26-origin-002", "question": "What is 2 + 1?", "answer": "3"},
         {"id": "AIME26-fill-001", "question": "What is 10 + 1?", "answer": "11"},
         {"id": "AIME26-fill-002", "question": "What is 11 + 1?", "answer": "12"},
+    ]
+
+
+def test_every_item_can_be_found_again_under_the_id_that_it_had(tmp_path: Path) -> None:
+    """Results on the filled benchmark must be joined to the user's own, and a new item to its candidate and parent."""
+    originals = [replace(item(n), id=name) for n, name in enumerate(("mine/7", "mine/2"))]
+    accepted = [
+        replace(item(10), id="r01-g1-p2-c1", parent_id="mine/2"),
+        replace(item(11), id="r02-g1-p1-c1", parent_id="r01-g1-p2-c1"),
+    ]
+    write_items(tmp_path / "pool.jsonl", filled_pool("M", originals, accepted))
+    pool = read_items(tmp_path / "pool.jsonl")
+    assert [(one.id, one.source_item_id, one.parent_id) for one in pool] == [
+        ("M-origin-000", "mine/7", ""),
+        ("M-origin-001", "mine/2", ""),
+        ("M-fill-001", "r01-g1-p2-c1", "M-origin-001"),
+        ("M-fill-002", "r02-g1-p1-c1", "M-fill-001"),
+    ]
+    # Filled once more: what was new is an original now, and its parent has another id, too.
+    again = filled_pool("N", pool, [])
+    assert [(one.source_item_id, one.parent_id) for one in again[2:]] == [
+        ("M-fill-001", "N-origin-001"),
+        ("M-fill-002", "N-origin-002"),
     ]
 
 

@@ -60,7 +60,7 @@ def mass_fill(folder: Path, served: tuple[Path, Path], *args: str) -> subprocess
 def test_two_passes_are_released_and_the_same_command_asks_nothing_again(
     tmp_path: Path, served: tuple[Path, Path]
 ) -> None:
-    items = pool_with_gap(24, (-0.9, 1.3), seed=2, families=["power", "ordering"])
+    items = pool_with_gap(24, (-0.9, 1.3), seed=5, families=["power", "ordering"])
     calibrated = write_benchmark(tmp_path / "data", "demo", items, 4, seed=1)
     done = mass_fill(tmp_path, served)
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,19 @@ def test_two_passes_are_released_and_the_same_command_asks_nothing_again(
         *(f"SIM-T-fill-{number:03d}" for number in range(1, new + 1)),
     ]
     assert [entry["answer"] for entry in entries[:24]] == [item.answer for item in items]
-    assert [item.question for item in read_items(beside / "items.jsonl")[:24]] == [i.question for i in items]
+    pool = read_items(beside / "items.jsonl")
+    assert [item.question for item in pool[:24]] == [i.question for i in items]
+    assert [item.source_item_id for item in pool[:24]] == [item.id for item in items]
+    # A new item leads to its candidate in the run of its pass, and to its parent in what is released.
+    named = {item.id: item for item in pool}
+    passes = tmp_path / "results" / "demo" / "mass-SIM-T"
+    for item in pool[24:]:
+        number, candidate = item.source_item_id.split("/")
+        run = passes / number / "results" / "demo" / "fill"
+        row = json.loads(next(line for line in (run / "candidates.jsonl").open() if f'"{candidate}"' in line))
+        there = {one.id: one for one in read_items(passes / number / "data" / "pool" / "demo.jsonl")}
+        assert named[item.parent_id].question == there[row["parent"]].question
+    assert {item.source_item_id[:7] for item in pool[24:]} == {"pass-01", "pass-02"}
     (row,), without = read_filled_rows(tmp_path / "filled")
     assert without == [] and row.panel == "simulated" == provenance["panel"]
     assert (row.items_before, row.items_after) == (24, 24 + new)
@@ -83,7 +95,7 @@ def test_two_passes_are_released_and_the_same_command_asks_nothing_again(
     assert row.max_gap_before == pytest.approx(provenance["before"]["max_gap"], abs=1e-5)
 
     # The second pass starts from all counts of the first.
-    second = tmp_path / "results" / "demo" / "mass-SIM-T" / "pass-02" / "data" / "matrix"
+    second = passes / "pass-02" / "data" / "matrix"
     first_row = (second / "demo_response_matrix.csv").read_text().splitlines()[1].split(",")[1:]
     assert [int(cell) for cell in first_row[:24]] == calibrated.correct[0].tolist()
 
