@@ -14,6 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from irt.arrays import FloatArray, IntArray
+from irt.mirt_refine import (
+    SCORING_ITERATIONS,
+    SCORING_TOLERANCE,
+    refine,
+    step_abilities,
+    step_items,
+    stretch,
+)
 from irt.mirt_start import first_posterior
 from irt.mirt_updates import (
     Answers,
@@ -32,10 +40,6 @@ from irt.mirt_updates import (
 
 # Gauss–Hermite nodes of the integral of σ(z) over a Gaussian z: the error is below 1e-5 up to a variance of 4.
 QUADRATURE_NODES = 15
-
-# With one side frozen every posterior is found on its own; they are there when none moves by more than this.
-SCORING_ITERATIONS = 500
-SCORING_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -187,8 +191,8 @@ def fit_mirt(
         iterations=[len(attempt.elbo) for attempt in tried],
         difference=np.array(difference),
     )
-    # The weak priors may have kept the scale off; the logits are the same.
-    standard = restandardise(best.abilities, best.items, best.prior)
+    # The learned priors may have kept the scale off; the logits are the same.
+    standard = restandardise(*refine(answers, best.abilities, best.items, best.prior, benchmark_of))
     return MirtFit(*standard, np.eye(settings.dims), best.elbo, starts)
 
 
@@ -237,9 +241,9 @@ def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArra
     abilities = Gaussian(np.zeros((count, dims)), np.tile(fit.ability_covariance, (count, 1, 1)))
     precision = np.linalg.inv(fit.ability_covariance)
     for _ in range(SCORING_ITERATIONS):
-        before = abilities
-        abilities, _ = update_abilities(answers, fit.items, abilities, precision)
-        if np.abs(abilities.mean - before.mean).max() < SCORING_TOLERANCE:
+        step = step_abilities(answers, fit.items, abilities, precision)
+        abilities = step.gaussians
+        if step.length < SCORING_TOLERANCE:
             break
     return abilities
 
@@ -263,10 +267,11 @@ def score_items(
         group_of, prior = benchmark_of, fit.prior
     items = Gaussian(prior.mean[group_of], prior.covariance[group_of])
     for _ in range(SCORING_ITERATIONS):
-        before = items
-        items = update_items(answers, items, fit.abilities, prior, group_of)
+        step = step_items(answers, items, fit.abilities, prior, group_of)
+        items = step.gaussians
         if benchmark_of is None:
+            items, prior = stretch(step, prior, group_of)
             prior = update_prior(items, prior, group_of)
-        if np.abs(items.mean - before.mean).max() < SCORING_TOLERANCE:
+        if step.length < SCORING_TOLERANCE:
             break
     return items
