@@ -9,11 +9,12 @@ import argparse
 import contextlib
 import errno
 import os
+import select
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Callable, Iterator, NoReturn, Optional
+from typing import Callable, Iterator, NoReturn, Optional, TextIO
 
 from irt.io import InputError
 
@@ -55,9 +56,11 @@ def run(main: Callable[[], int]) -> NoReturn:
     """Call ``main`` and exit with the status it returns.
 
     A user's mistake (``InputError``, or a file that cannot be opened) is one line on standard error and exit
-    status 2, as is an output that takes no more. Ctrl-C is status 130, and so are SIGTERM and SIGHUP: a batch system
-    or a closed terminal must not leave behind what Ctrl-C would have ended. Anything else is a fault of ours and keeps
-    its traceback.
+    status 2, as is an output that takes no more. A reader of standard output who stops early has seen enough, which is
+    no error: so a command prints there what it has done, and what it is doing goes to standard error; a reader of that
+    who stops ends the work, with status 2. Ctrl-C is status 130, and so are SIGTERM and SIGHUP: a batch system or a
+    closed terminal must not leave behind what Ctrl-C would have ended. Anything else is a fault of ours and keeps its
+    traceback.
     """
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup's choice is left alone
@@ -66,25 +69,29 @@ def run(main: Callable[[], int]) -> NoReturn:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))
+    status = 0
     try:
         status = main()
         sys.stdout.flush()
     except InputError as error:
-        print(f"{name}: error: {error}", file=sys.stderr)
+        _tell(f"{name}: error: {error}")
         status = EXIT_USER_ERROR
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
-        _discard_output()
-        status = 0
+        lost = _without_reader()
+        if lost is None:
+            raise
+        _discard(lost)
+        if lost is sys.stderr:
+            status = EXIT_USER_ERROR
     except OSError as error:
         if error.filename is None and error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
             raise
-        print(f"{name}: error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        _tell(f"{name}: error: {error.filename or 'standard output'}: {error.strerror}")
         if error.filename is None:
-            _discard_output()
+            _discard(sys.stdout)
         status = EXIT_USER_ERROR
     except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
+        _tell(f"{name}: interrupted")
         status = EXIT_INTERRUPTED
     sys.exit(status)
 
@@ -97,9 +104,33 @@ def _interrupt(number: int, frame: Optional[FrameType]) -> None:
     handler(signal.SIGINT, frame)
 
 
-def _discard_output() -> None:
-    """Point standard output elsewhere, or the interpreter complains at exit of what it could not write."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _tell(line: str) -> None:
+    """Print a last line on standard error, if anybody reads it."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _without_reader() -> Optional[TextIO]:
+    """Return the stream whose reader has gone, after a BrokenPipeError; None if it is neither, but some other pipe."""
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()  # what could not be written is still waiting
+        except BrokenPipeError:
+            return stream
+    # With PYTHONUNBUFFERED nothing waits.
+    for stream in (sys.stderr, sys.stdout):
+        poller = select.poll()
+        poller.register(stream.fileno(), 0)
+        if poller.poll(0):
+            return stream
+    return None
+
+
+def _discard(stream: TextIO) -> None:
+    """Point a stream elsewhere, or the interpreter complains at exit of what it could not write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager

@@ -117,7 +117,10 @@ def main() -> int:
         except KeyboardInterrupt:
             note(ending_row(INTERRUPTED, "interrupted; the same command goes on"))
             raise
-        except InputError as error:
+        except BrokenPipeError:
+            note(ending_row(ERROR, "whoever read its messages has gone; the same command goes on"))
+            raise
+        except (InputError, OSError) as error:
             note(ending_row(ERROR, str(error)))
             raise
         note(ending_row(ending.reason, ending.detail))

@@ -95,7 +95,7 @@ def plan(
         if provenance is None:
             jobs.append(Job(benchmark, read_matrix(source, benchmark), identity | recipe))
             continue
-        print(f"{benchmark.name}: up to date", flush=True)
+        print(f"{benchmark.name}: up to date")
         # A new title or licence needs no new fit.
         if provenance | identity != provenance:
             write_provenance(folder, provenance | identity)
@@ -124,7 +124,7 @@ def fit_all(jobs: Sequence[Job], settings: SamplerSettings, output: Path) -> int
         fit = fit_release(job.matrix, job.benchmark.guessing, settings, METHOD)
         outcome = fit.outcome
         write_release(output / name, job.matrix.items, fit.b_mean, job.known | outcome)
-        print(f"{name}: {summary(outcome)}", flush=True)
+        print(f"{name}: {summary(outcome)}")
         for warning in outcome["warnings"]:
             print(f"{name}: warning: {warning}", file=sys.stderr, flush=True)
         doubtful += bool(outcome["warnings"])

@@ -113,6 +113,7 @@ def main() -> int:
             f"pass {len(passes)}: {len(passes[-1].accepted)} items accepted, Max Gap "
             f"{provenance['before']['max_gap']:.4f} to {max_gap:.4f}, {provenance['rollouts']:,} answers of the panel, "
             f"{provenance['tokens']:,} tokens",
+            file=sys.stderr,
             flush=True,
         )
     print(f"Ended: {why}")

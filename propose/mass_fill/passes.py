@@ -24,6 +24,7 @@ from propose.config import read_config
 from propose.outcome import Outcome, read_outcome
 from propose.recalibrate import finish
 from propose.run_folder import RunFolder
+from propose.starts import read_starts
 from verifier.items import read_items, write_items
 
 RUN = "fill"
@@ -142,13 +143,17 @@ def run_pass(
     Raises
     ------
     InputError
-        If a command of it ends with an error; it has said why.
+        If a command of it ends with an error, and has said why, or ends before the run has.
     """
     with roots(one) as environment:
         if not (one.run / "config.json").exists():
             _call("init", one, init_options, environment)
         if not (one.run / "recalibration.json").exists():
             _call("run", one, run_options, environment)
+            if (last := read_starts(RunFolder(one.run).starts)[-1]).ending is None:
+                raise InputError(
+                    f"{one.run}: its start of {last.time} did not come to an end; the same command goes on from here"
+                )
             finish(read_outcome(one.run), ORIGINALS, settings)
         return read_outcome(one.run)
 

@@ -30,6 +30,52 @@ def test_a_reader_that_stops_early_is_no_error(difficulties: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "{\n", "")
 
 
+def ended(program: str, reader: str, **more: str) -> int:
+    """Return the exit status of a command whose whole output goes to ``reader``, in bash."""
+    command = f"""'{sys.executable}' -c "$PROGRAM" 2>&1 | {reader}; exit ${{PIPESTATUS[0]}}"""
+    variables = os.environ | {
+        "PYTHONUNBUFFERED": "",
+        "PROGRAM": COMMAND + program,
+        "PYTHONPATH": str(ROOT),
+        **more,
+    }
+    return subprocess.run(["bash", "-c", command], env=variables, capture_output=True, timeout=60).returncode
+
+
+COMMAND = """
+import os, sys, time
+from irt.command import run
+def say(*lines):
+    for line in lines:
+        print(line, file=sys.stderr)
+        time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_work_whose_messages_nobody_reads_is_no_success(tmp_path: Path, unbuffered: str) -> None:
+    """It was 0, and what had started the command took the work for done."""
+    program = f"run(lambda: say('one', 'two', 'three') or os.mkdir({str(tmp_path / 'made')!r}) or 0)"
+    assert ended(program, "head -n 1", PYTHONUNBUFFERED=unbuffered) == 2
+    assert not (tmp_path / "made").exists()
+    assert ended(program, "cat", PYTHONUNBUFFERED=unbuffered) == 0
+    assert (tmp_path / "made").exists()
+
+
+def test_a_mistake_that_nobody_reads_is_still_a_mistake() -> None:
+    program = "import irt.io\ndef main(): time.sleep(0.2); raise irt.io.InputError('so')\nrun(main)"
+    assert ended(program, "true") == 2
+
+
+def test_a_failure_is_none_the_less_one_when_its_output_is_not_read() -> None:
+    assert ended("run(lambda: time.sleep(0.2) or print('half of it') or 1)", "true") == 1
+
+
+def test_another_broken_pipe_keeps_its_traceback() -> None:
+    program = "def main():\n  r, w = os.pipe(); os.close(r); os.write(w, b'x')\nrun(main)"
+    assert ended(program, "grep Traceback") == 1
+
+
 def test_closed_standard_output_is_no_error(difficulties: Path) -> None:
     done = subprocess.run(
         ["bash", "-c", f"'{sys.executable}' '{TABLES[1]}' '{difficulties}' >&-"],
