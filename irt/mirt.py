@@ -27,7 +27,7 @@ from irt.mirt_updates import (
     Answers,
     Gaussian,
     answers_of,
-    divergences,
+    better_scaled,
     item_products,
     products,
     restandardise,
@@ -81,7 +81,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class MirtFit:
-    """The approximate posterior q(θ) q(a, d) of the best start.
+    """The approximate posterior q(θ) q(a, d) of the best start, refined.
 
     Attributes
     ----------
@@ -96,7 +96,8 @@ class MirtFit:
         (D, D) covariance of θ over models, and the prior of other models: the identity, unless irt/rotation.py has made
         the dimensions oblique.
     elbo
-        (iterations,) evidence bound before each iteration's update of θ, in nats, up to a constant.
+        (iterations,) evidence bound before each iteration's update of θ, in nats, up to a constant; it never falls. It
+        ends with the first stage: the refinement that follows improves another, closer approximation.
     starts
         All starts, the one kept among them.
     """
@@ -162,7 +163,10 @@ def fit_mirt(
     benchmark_of: IntArray,
     settings: MirtSettings,
 ) -> MirtFit:
-    """Fit the model from several starts and return the one with the best evidence bound.
+    """Fit the model from several starts and return the one with the best evidence bound, refined.
+
+    The bound is that of the first stage (irt/mirt_updates.py), which finds the solution; irt/mirt_refine.py then gives
+    the best start's posteriors their widths and the learned priors theirs.
 
     Parameters
     ----------
@@ -218,12 +222,7 @@ def _fit_once(answers: Answers, benchmark_of: IntArray, settings: MirtSettings, 
     while not converged and len(elbo) < settings.max_iterations:
         items = update_items(answers, items, abilities, prior, benchmark_of)
         prior = update_prior(items, prior, benchmark_of)
-        loss = divergences(abilities, items, prior, benchmark_of)
-        moved = restandardise(abilities, items, prior)
-        # The weak prior on the priors is not the same after such a map, and may have preferred them as they were.
-        moved_loss = divergences(*moved, benchmark_of)
-        if moved_loss < loss:
-            (abilities, items, prior), loss = moved, moved_loss
+        (abilities, items, prior), loss = better_scaled(abilities, items, prior, benchmark_of)
         abilities, bound = update_abilities(answers, items, abilities, identity)
         elbo.append(bound - loss)
         converged = len(elbo) > 1 and bool(elbo[-1] - elbo[-2] < enough)

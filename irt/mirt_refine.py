@@ -26,9 +26,9 @@ from irt.mirt_updates import (
     PRIOR_ITEMS,
     Answers,
     Gaussian,
+    better_scaled,
     item_products,
     products,
-    restandardise,
     symmetric,
     update_prior,
     weak_covariance,
@@ -42,9 +42,9 @@ NODES = 11
 # In logits, root mean square under q.
 FARTHEST = 1.5
 
-# It is done when the items move by less than this many posterior standard deviations (root mean square) at a time.
-ITERATIONS = 40
-TOLERANCE = 0.003
+# It is done when neither side moves by as much as this many posterior standard deviations (root mean square) at a time.
+ITERATIONS = 30
+TOLERANCE = 0.01
 
 # With one side frozen there is nothing to wait for, and the steps shrink fast.
 SCORING_ITERATIONS = 200
@@ -85,9 +85,10 @@ def refine(
         step = step_items(answers, items, abilities, prior, benchmark_of)
         items, prior = stretch(step, prior, benchmark_of)
         prior = update_prior(items, prior, benchmark_of)
+        (abilities, items, prior), _ = better_scaled(abilities, items, prior, benchmark_of)
         of_models = step_abilities(answers, items, abilities, identity)
-        abilities, items, prior = restandardise(of_models.gaussians, items, prior)
-        if step.length < TOLERANCE:
+        abilities = of_models.gaussians
+        if max(step.length, of_models.length) < TOLERANCE:
             break
     return abilities, items, prior
 

@@ -204,6 +204,19 @@ def restandardise(
     return moved, transformed(items, forward), transformed(prior, forward)
 
 
+def better_scaled(
+    abilities: Gaussian, items: Gaussian, prior: Gaussian, benchmark_of: IntArray
+) -> tuple[tuple[Gaussian, Gaussian, Gaussian], float]:
+    """Return the model restandardised, or as it is if that has a smaller divergence, and its divergence.
+
+    The weak prior on the priors is not the same after such a map, and may have preferred them as they were.
+    """
+    loss = divergences(abilities, items, prior, benchmark_of)
+    moved = restandardise(abilities, items, prior)
+    moved_loss = divergences(*moved, benchmark_of)
+    return (moved, moved_loss) if moved_loss < loss else ((abilities, items, prior), loss)
+
+
 def transformed(gaussians: Gaussian, matrix: FloatArray) -> Gaussian:
     """Return the Gaussians of ``matrix`` times each vector."""
     return Gaussian(gaussians.mean @ matrix.T, matrix @ gaussians.covariance @ matrix.T)
