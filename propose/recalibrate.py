@@ -2,12 +2,14 @@
 
 Input   a run's folder (propose/results/BENCHMARK/RUN), finished or not, and the benchmark it was made for in
         BENCHFILL_DATA (data).
-Output  in that folder: filled.json (id, question, answer), filled_items.jsonl (all that grading needs), report.html,
-        difficulty_before.csv, of the joint fit difficulty.csv, ability.csv, diagnostics.json, and recalibration.json,
-        which is there only if all of them are of one recalibration.
+Output  in that folder: filled.json (id, question, answer), filled_items.jsonl (all that grading needs, and under
+        source_item_id each item's own id), report.html, difficulty_before.csv, of the joint fit difficulty.csv,
+        ability.csv, diagnostics.json, and recalibration.json, which is there only if all of them are of one
+        recalibration.
 
-DDM and Max Gap are those of the estimates; the 90 % interval is that of the posterior draws, before of a fit of the
-originals alone, after of the joint one.
+DDM and Max Gap are those of the estimates; median and 90 % interval are those of the true difficulties by the posterior
+draws, before of a fit of the originals alone, after of the joint one, which is on the scale of the calibration. Where
+the run accepted nothing, filled.json has the originals alone, and the last lines say so.
 
 Examples:
   python -m propose.recalibrate propose/results/aime26/first
@@ -32,7 +34,7 @@ from verifier.items import write_items
 
 if TYPE_CHECKING:
     from propose.outcome import Outcome
-    from propose.recalibrating import Recalibration, Spread
+    from propose.recalibrating import Figure, Recalibration, Spread
 
 SCHEMA_VERSION = 1
 OUTPUTS = (
@@ -61,6 +63,7 @@ def main() -> int:
     arguments = parse_arguments()
     with packages_of("requirements_verifier.txt"):
         from propose.outcome import read_outcome
+        from propose.report_summary import worse_ddm
     outcome = read_outcome(arguments.run)
     name = arguments.name or filled_name(outcome.config.settings.benchmark)
     settings = replace(SamplerSettings(), tune=arguments.tune, draws=arguments.draws, seed=arguments.seed)
@@ -71,7 +74,11 @@ def main() -> int:
         if outcome.config.simulated:
             print("The panel is SIMULATED: these figures are no measurement of any model.")
         for what, spread in (("before", found.before), ("after", found.after)):
-            print(f"{what:7}{line_of(spread)}")
+            print("\n".join(lines_of(what, spread)))
+        if worse := worse_ddm(outcome, found.before.ddm.of_estimates, found.after.ddm.of_estimates):
+            print(worse)
+        if not outcome.accepted:
+            print("The run has accepted no item: filled.json has the originals alone")
         print(f"Wrote filled.json, filled_items.jsonl, report.html and the fit to {arguments.run}")
     return 0
 
@@ -135,10 +142,14 @@ def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibrat
 
 def figures_of(outcome: Outcome, found: Recalibration) -> dict[str, Any]:
     """Return what recalibration.json holds."""
+    from propose.recalibrating import scale_note
+
     spent = outcome.state.spent
     return {
         "schema_version": SCHEMA_VERSION,
         "simulated_panel": outcome.config.simulated,
+        "scale": scale_note(found),
+        "shift": round(found.shift, 6),
         "before": asdict(found.before),
         "after": asdict(found.after),
         "accepted": len(outcome.accepted),
@@ -151,13 +162,17 @@ def figures_of(outcome: Outcome, found: Recalibration) -> dict[str, Any]:
     }
 
 
-def line_of(spread: Spread) -> str:
-    """Return a spread as a line for people."""
+def lines_of(what: str, spread: Spread) -> list[str]:
+    """Return a spread as two lines for people: of the estimates, and of the true difficulties."""
     ddm, gap = spread.ddm, spread.max_gap
-    return (
-        f"{spread.items:5,} items   DDM {ddm.of_estimates:.4f} (90 % of draws {ddm.low:.4f} to {ddm.high:.4f})   "
-        f"Max Gap {gap.of_estimates:.4f} ({gap.low:.4f} to {gap.high:.4f})"
-    )
+
+    def truth(figure: Figure) -> str:
+        return f"median {figure.median:.4f}, 90 % {figure.low:.4f} to {figure.high:.4f}"
+
+    return [
+        f"{what:7}{spread.items:5,} items   estimates: DDM {ddm.of_estimates:.4f}; Max Gap {gap.of_estimates:.4f}",
+        f"{'':21}true difficulties: DDM {truth(ddm)}; Max Gap {truth(gap)}",
+    ]
 
 
 if __name__ == "__main__":

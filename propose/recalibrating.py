@@ -126,6 +126,14 @@ def recalibrate(
     )
 
 
+def scale_note(found: Recalibration) -> str:
+    """Return on what scale the joint fit is, as a sentence."""
+    return (
+        f"All abilities and difficulties of the joint fit are shifted by {found.shift:+.4f}, so that the originals' "
+        "mean difficulty is that of their calibration."
+    )
+
+
 def _shifted(fit: RaschFit, shift: float) -> RaschFit:
     """Return the fit with ``shift`` added to all its abilities and difficulties, which changes no probability."""
     assert fit.draws is not None  # they are kept

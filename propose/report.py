@@ -6,16 +6,15 @@ decisions say of them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from irt.difficulty import diagnose
-from propose.candidate import ACCEPTED, REASONS, last_decision
 from propose.filled import shown
 from propose.outcome import Accepted, Outcome
-from propose.recalibrating import Figure, Recalibration
+from propose.recalibrating import Recalibration, scale_note
 from propose.report_drawing import GAP, NEW, ORIGINAL, Panel, draw
+from propose.report_summary import candidates, diagnostics_of, summary
+from propose.report_table import table
 from propose.starts import caps_in_force
 from propose.targets import gaps_of
 
@@ -27,8 +26,18 @@ h1 { line-height: 1.2; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc;
 table { border-collapse: collapse; margin: .8rem 0; } th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd;
   text-align: right; vertical-align: top; font-variant-numeric: tabular-nums; } th { border-bottom: 2px solid #999; }
 .text { text-align: left; } td.question { text-align: left; white-space: pre-wrap; overflow-wrap: anywhere; }
+th.model { writing-mode: vertical-rl; font-weight: normal; white-space: nowrap; padding: .3rem .1rem; }
+td.count { padding: .25rem .2rem; } .wide { overflow-x: auto; }
 svg { width: 100%; height: auto; } .note { color: #555; font-size: .92rem; } code { overflow-wrap: anywhere; }
 """
+
+ESTIMATES_AND_TRUTH = (
+    "DDM and Max Gap are those of the estimates; of the true difficulties, the median over the posterior draws and in "
+    "brackets the 90 % interval, before by a fit of the originals alone, after by the joint fit. Estimates are "
+    "posterior means, which scatter less than true difficulties, so their figure need not lie in that interval: where "
+    "items are even, as after a fill, Max Gap of the estimates tends to lie below it; where there is an unusual gap, "
+    "above it, as the items at its edges scatter into it in every draw."
+)
 
 
 def report(outcome: Outcome, found: Recalibration | None = None, ids: Sequence[str] = ()) -> str:
@@ -37,12 +46,12 @@ def report(outcome: Outcome, found: Recalibration | None = None, ids: Sequence[s
     sections = [
         f"<h1>{escape(title)}</h1>",
         _banner(outcome),
-        _summary(outcome, found),
+        summary(outcome, found),
         _asked(outcome),
         _spread(outcome, found),
         _rounds(outcome),
         _accepted(outcome, found, ids),
-        _rejections(outcome),
+        candidates(outcome),
         _cost(outcome),
     ]
     return "\n".join(
@@ -64,18 +73,6 @@ def _banner(outcome: Outcome) -> str:
     return (
         '<p class="simulated">SIMULATED PANEL<small>Twelve simulated examinees and a simulated rewriter gave every '
         "answer here. Nothing on this page is a measurement of any model.</small></p>"
-    )
-
-
-def _summary(outcome: Outcome, found: Recalibration | None) -> str:
-    before, after = _diagnostics(outcome, found)
-    accepted, made = len(outcome.accepted), len(outcome.state.decisions)
-    return (
-        f"<p>{made:,} candidates were made in {len(outcome.state.rounds)} finished rounds, and <b>{accepted:,} "
-        f"accepted</b>. The widest gap in difficulty (Max Gap) went from <b>{before[1].of_estimates:.3f}</b> to "
-        f"<b>{after[1].of_estimates:.3f}</b>. Of the accepted items, "
-        f"<b>{outcome.state.expected_false_landings:.1f}</b> are expected to lie outside the gap that they were "
-        "accepted for.</p>"
     )
 
 
@@ -113,11 +110,23 @@ def _asked(outcome: Outcome) -> str:
 
 
 def _spread(outcome: Outcome, found: Recalibration | None) -> str:
-    before, after = _diagnostics(outcome, found)
+    before, after = diagnostics_of(outcome, found)
     n, new = len(outcome.calibrated.items), len(outcome.accepted)
+    headings = ["", "items", "DDM", "Max Gap"]
+    if found is not None:
+        headings = [*headings, "DDM of true difficulties", "Max Gap of true difficulties"]
     rows = [
-        ["before", f"{n:,}", *map(_with_interval, before)],
-        ["after", f"{n + new:,}", *map(_with_interval, after)],
+        [
+            what,
+            f"{items:,}",
+            *(f"{figure.of_estimates:.4f}" for figure in figures),
+            *(
+                f"{figure.median:.4f} [{figure.low:.4f}, {figure.high:.4f}]"
+                for figure in figures
+                if found is not None
+            ),
+        ]
+        for what, items, figures in (("before", n, before), ("after", n + new, after))
     ]
     b_before = outcome.calibrated.b_mean.tolist()
     b_after = b_before if found is None else found.fit.difficulty.mean[:n].tolist()
@@ -130,34 +139,17 @@ def _spread(outcome: Outcome, found: Recalibration | None) -> str:
         ]
     )
     note = (
-        "New and original items were calibrated together. Figures are of the estimates; in brackets the 90 % interval "
-        "over the posterior draws: before, of a fit of the originals alone; after, of the joint fit. Items at the "
-        "edges of a real gap scatter into it in every draw, so that interval of Max Gap lies below what the estimates "
-        "say."
-        if found is not None
-        else "The new items are where their decisions put them; they have not been calibrated with the originals yet."
+        "The new items are where their decisions put them; they have not been calibrated with the originals yet."
+        if found is None
+        else f"New and original items were calibrated together. {escape(scale_note(found))} {ESTIMATES_AND_TRUTH}"
     )
     return (
         "<h2>Difficulty before and after</h2>"
-        + _table(["", "items", "DDM", "Max Gap"], rows, text=1)
+        + table(headings, rows, text=1)
         + f'{picture}<p class="note"><b style="color:{ORIGINAL}">■</b> original items '
-        f'<b style="color:{NEW}">■</b> new items <b style="color:{GAP}">■</b> widest gaps. {note} DDM is the mean '
-        "distance from evenly spread items, 0 to 0.5; Max Gap the widest interval without an item, as a share of the "
-        "whole range.</p>"
-    )
-
-
-def _diagnostics(
-    outcome: Outcome, found: Recalibration | None
-) -> tuple[tuple[Figure, Figure], tuple[Figure, Figure]]:
-    """Return DDM and Max Gap before, and after; without a recalibration they have no interval (NaN)."""
-    if found is not None:
-        return (found.before.ddm, found.before.max_gap), (found.after.ddm, found.after.max_gap)
-    unknown = float("nan")
-    before = outcome.calibrated.b_mean.tolist()
-    return tuple(  # type: ignore[return-value]
-        tuple(Figure(value, unknown, unknown, unknown) for value in (one.ddm, one.max_gap))
-        for one in (diagnose(before), diagnose(before + outcome.b_accepted.tolist()))
+        f'<b style="color:{NEW}">■</b> new items <b style="color:{GAP}">■</b> widest gaps. DDM is the mean distance '
+        "from evenly spread items, 0 to 0.5; Max Gap the widest interval without an item, as a share of the whole "
+        f"range. {note}</p>"
     )
 
 
@@ -175,33 +167,28 @@ def _rounds(outcome: Outcome) -> str:
     if not rows:
         return "<h2>Rounds</h2><p>No round is finished yet.</p>"
     headings = ["round", "gaps aimed at (b)", "candidates", "accepted", "panel answers so far"]
-    return "<h2>Rounds</h2>" + _table(headings, rows, text=2)
+    return "<h2>Rounds</h2>" + table(headings, rows, text=2)
 
 
 def _accepted(outcome: Outcome, found: Recalibration | None, ids: Sequence[str]) -> str:
     if not outcome.accepted:
         return "<h2>Accepted items</h2><p>None.</p>"
-    n = len(outcome.calibrated.items)
-    rows = []
-    for number, one in enumerate(outcome.accepted):
-        rows.append(_accepted_row(one, ids[n + number] if ids else one.candidate.id, found, n + number))
-    headings = [
-        "item",
-        "gap (b)",
-        "right answers",
-        "b, as decided on",
-        "P(in gap)",
-        "b, recalibrated",
-        "item",
+    n, models = len(outcome.calibrated.items), outcome.calibrated.models
+    rows = [
+        _accepted_row(one, ids[n + number] if ids else one.candidate.id, found, n + number)
+        for number, one in enumerate(outcome.accepted)
     ]
-    head = "".join(
-        f"<th{' class=text' if place in (0, 6) else ''}>{escape(text)}</th>"
-        for place, text in enumerate(headings)
+    head = (
+        '<tr><th class="text" rowspan="2">item</th><th rowspan="2">gap (b)</th>'
+        f'<th colspan="{len(models) + 1}">right answers of {outcome.config.n_trials} by each model, and of all</th>'
+        '<th rowspan="2">b, as decided on</th><th rowspan="2">P(in gap)</th>'
+        '<th rowspan="2">b, recalibrated</th><th class="text" rowspan="2">question</th></tr><tr>'
+        + "".join(f'<th class="model">{escape(model)}</th>' for model in models)
+        + "<th>all</th></tr>"
     )
     return (
-        "<h2>Accepted items</h2><p>Right answers: of all models together, then of each in the order above. "
-        "b is given with its standard deviation.</p>"
-        f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        "<h2>Accepted items</h2><p>b is given with its standard deviation.</p>"
+        f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
     )
 
 
@@ -216,7 +203,8 @@ def _accepted_row(one: Accepted, name: str, found: Recalibration | None, place: 
     return (
         f'<tr><td class="text">{label}</td>'
         f"<td>{one.figure('low'):.2f} to {one.figure('high'):.2f}</td>"
-        f"<td>{sum(correct)}/{sum(trials)}<br><small>{' '.join(map(str, correct))}</small></td>"
+        + "".join(f'<td class="count">{count}</td>' for count in correct)
+        + f"<td>{sum(correct)}/{sum(trials)}</td>"
         f"<td>{one.figure('b_mean'):.2f} ± {one.figure('b_sd'):.2f}</td><td>{one.figure('p_in_gap'):.2f}</td>"
         f'<td>{again}</td><td class="question"><details><summary>{escape(_first_words(one.item.question))}</summary>'
         f"{escape(shown(one.item))}\n\nKey: {escape(str(one.item.answer))}</details></td></tr>"
@@ -226,24 +214,6 @@ def _accepted_row(one: Accepted, name: str, found: Recalibration | None, place: 
 def _first_words(text: str, length: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= length else text[:length].rsplit(" ", 1)[0] + " …"
-
-
-def _rejections(outcome: Outcome) -> str:
-    last = [last_decision(stages) for stages in outcome.state.decisions.values()]
-    counts = Counter(
-        (decision.stage, decision.reason)
-        for decision in last
-        if decision.reason and decision.decision != ACCEPTED
-    )
-    rows = [
-        [stage, reason.replace("_", " "), REASONS[reason], f"{counts[stage, reason]:,}"]
-        for reason in REASONS
-        for stage in ("screen", "drop", "verify")
-        if counts[stage, reason]
-    ]
-    if not rows:
-        return "<h2>Rejections</h2><p>None.</p>"
-    return "<h2>Rejections</h2>" + _table(["stage", "reason", "what it means", "candidates"], rows, text=3)
 
 
 def _cost(outcome: Outcome) -> str:
@@ -262,28 +232,9 @@ def _cost(outcome: Outcome) -> str:
     ]
     return (
         "<h2>Cost</h2>"
-        + _table(["", "in all", "per accepted item"], rows, text=1)
+        + table(["", "in all", "per accepted item"], rows, text=1)
         + f"<p>Expected number of false landings, the sum of 1 − P(in gap) over the accepted items: "
         f"<b>{outcome.state.expected_false_landings:.2f}</b> of {accepted:,}.</p>"
         f'<p class="note">The life of any candidate: <code>python -m propose.show {escape(str(outcome.folder.path))} '
         "ID</code></p>"
     )
-
-
-def _with_interval(figure: Figure) -> str:
-    if figure.low != figure.low:
-        return f"{figure.of_estimates:.4f}"
-    return f"{figure.of_estimates:.4f} [{figure.low:.4f}, {figure.high:.4f}]"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], text: int) -> str:
-    """Return a table whose first ``text`` columns are aligned left."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f"<{tag}{' class=text' if place < text else ''}>{escape(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
-        )
-
-    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return f"<table><tr>{line(headings, 'th')}</tr>{body}</table>"

@@ -8,6 +8,7 @@ from html import escape
 
 WIDTH, PANEL, LEFT, RIGHT, TOP = 860, 130, 64, 16, 26
 BINS = 40
+GAP_INSET = 1.5  # at each side, so that two gaps with one item between them do not look like one
 ORIGINAL, NEW, GAP, INK = "#1f5a96", "#2e8540", "#d9822b", "#444"
 
 
@@ -62,9 +63,11 @@ def _panel(panel: Panel, top: int, low: float, high: float, tallest: int) -> lis
     parts = [f'<text x="{LEFT}" y="{top - 8}" font-weight="bold" fill="{INK}">{escape(panel.title)}</text>']
     for start, end in panel.gaps:
         x = _x(start, low, high)
+        wide = _x(end, low, high) - x
+        inset = min(GAP_INSET, wide / 4)
         parts.append(
-            f'<rect x="{x:.1f}" y="{top}" width="{_x(end, low, high) - x:.1f}" height="{PANEL - 14}" '
-            f'fill="{GAP}" opacity="0.22"/>'
+            f'<rect x="{x + inset:.1f}" y="{top}" width="{wide - 2 * inset:.1f}" height="{PANEL - 14}" '
+            f'fill="{GAP}" fill-opacity="0.22" stroke="{GAP}" stroke-width="0.8"/>'
         )
     wide = (WIDTH - LEFT - RIGHT) / BINS
     scale = (PANEL - 20) / max(tallest, 1)

@@ -1,11 +1,13 @@
 """Show the life of a candidate: parent, prompt, texts, screen, counts, posterior, decision, reason.
 
-Input   a run's folder (propose/results/BENCHMARK/RUN) and the id of a candidate; without an id, a line for each.
+Input   a run's folder (propose/results/BENCHMARK/RUN) and the id of a candidate, or of a new item in its filled
+        benchmark; without an id, a line for each candidate.
 Output  text; with --json one JSON object.
 
 Examples:
   python -m propose.show propose/results/aime26/first
   python -m propose.show propose/results/aime26/first r03-g1-p2-c4
+  python -m propose.show propose/results/aime26/first AIME26-fill-003
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = CommandParser(__doc__)
     parser.prog = "python -m propose.show"
     parser.add_argument("run", type=Path, metavar="RUN_FOLDER", help="the run's folder")
-    parser.add_argument("candidate", nargs="?", metavar="ID", help="a candidate, such as r03-g1-p2-c4")
+    parser.add_argument(
+        "candidate", nargs="?", metavar="ID", help="a candidate, r03-g1-p2-c4, or a new item, AIME26-fill-003"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser.parse_args()
 
@@ -50,10 +54,7 @@ def main() -> int:
     if arguments.candidate is None and not arguments.json:
         print("\n".join(list_lines(state)) or "no candidate is there yet")
         return 0
-    if arguments.candidate is not None and arguments.candidate not in names_of(state):
-        raise InputError(
-            f"{arguments.run}: no candidate {arguments.candidate!r}; leave the id out to list all"
-        )
+    name = None if arguments.candidate is None else candidate_named(folder, state, arguments.candidate)
     with packages_of("requirements_verifier.txt"):
         from propose.candidate_items import candidate_items
 
@@ -61,10 +62,10 @@ def main() -> int:
     check_input(folder, config, "pool", files.pool)
     pool = read_items(files.pool)
     items = {item.id: item for item in pool} | candidate_items(state.candidates.values(), pool)
-    if arguments.candidate is None:
-        print(json.dumps([life(state, name, config, items) for name in names_of(state)], ensure_ascii=False))
+    if name is None:
+        print(json.dumps([life(state, one, config, items) for one in names_of(state)], ensure_ascii=False))
         return 0
-    found = life(state, arguments.candidate, config, items)
+    found = life(state, name, config, items)
     if arguments.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
@@ -75,6 +76,31 @@ def main() -> int:
 def names_of(state: RunState) -> list[str]:
     """Return the ids of all candidates, those without a reply too."""
     return sorted({*state.candidates, *state.failed_candidates, *state.decisions})
+
+
+def candidate_named(folder: RunFolder, state: RunState, name: str) -> str:
+    """Return the id of the candidate that ``name`` is, or became in the filled benchmark of the run.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or an original item, which has no life in a run.
+    """
+    names = names_of(state)
+    if name in names:
+        return name
+    filled = folder.path / "filled_items.jsonl"
+    source = next(
+        (item.source_item_id for item in read_items(filled) if item.id == name)
+        if filled.exists()
+        else iter(()),
+        None,
+    )
+    if source in names:
+        return source
+    if source is not None:
+        raise InputError(f"{folder.path}: {name} is an original item, {source!r}; give the id of a new one")
+    raise InputError(f"{folder.path}: no candidate {name!r}; leave the id out to list all")
 
 
 def candidate_of(state: RunState, name: str) -> Candidate | None:

@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from irt.difficulty import diagnose
 from irt.difficulty_csv import read_difficulties
 from irt.io import InputError
 from irt.settings import SamplerSettings
@@ -22,8 +25,12 @@ from propose.candidate import ACCEPTED
 from propose.outcome import Outcome, read_outcome
 from propose.recalibrate import OUTPUTS, finish
 from propose.report import report
+from propose.report_drawing import GAP, Panel, draw
+from propose.report_summary import how_it_stands, worse_ddm
 from propose.settings import Settings
+from propose.starts import Ending, Start, ending_row, start_row
 from tests.benchfill_simulation import pool_with_gap, run_in_folder, write_benchmark
+from verifier.items import read_items
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIALS = 4
@@ -95,11 +102,107 @@ def test_the_report_is_one_page_that_loads_nothing_and_says_simulated(outcome: O
         assert one.item.id in page
 
 
-def test_rejections_of_the_report_and_accepted_add_up_to_all_candidates(outcome: Outcome) -> None:
-    table = report(outcome).partition("<h2>Rejections</h2>")[2].partition("</table>")[0]
-    counts = [int(number) for number in re.findall(r"<td>(\d+)</td></tr>", table)]
-    assert counts
-    assert sum(counts) + len(outcome.accepted) == len(outcome.state.decisions)
+def fates(page: str) -> dict[str, int]:
+    """What the table of candidates says, by what became of them."""
+    table = page.partition("<h2>Candidates</h2>")[2].partition("</table>")[0]
+    rows = re.findall(r"<td class=text>([^<]*)</td><td class=text>[^<]*</td><td>(\d+)</td></tr>", table)
+    found: dict[str, int] = {}
+    for what, count in rows:
+        found[what] = found.get(what, 0) + int(count)
+    return found
+
+
+def test_what_became_of_the_candidates_adds_up_to_all_of_them(outcome: Outcome) -> None:
+    page = report(outcome)
+    found = fates(page)
+    every = found.pop("all")
+    assert every == sum(found.values()) == len(outcome.state.candidates)
+    assert found["accepted"] == len(outcome.accepted)
+    assert f"<p>{every} candidates were made in 2 finished rounds." in page
+    assert "The run is finished: all its rounds are done." in page
+    assert "with the panel" not in page
+
+
+def test_a_run_that_a_cap_ended_says_so_and_what_is_still_with_the_panel(
+    folder: Path, outcome: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said that all candidates were made in the finished rounds, and its counts did not add up."""
+    monkeypatch.setenv("BENCHFILL_DATA", str(folder.parent / "data"))
+    cap = outcome.state.rounds[0]["rollouts"] + 30
+    settings = replace(outcome.config.settings, max_rollouts=cap)
+    run_in_folder(tmp_path / "capped", folder.parent / "data", settings, TRIALS)
+    rows = [
+        start_row(settings),
+        ending_row("max_rollouts", f"{cap} of at most {cap} answers of the panel are spent"),
+    ]
+    (tmp_path / "capped" / "starts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = report(read_outcome(tmp_path / "capped"))
+    found = fates(page)
+    with_panel = found["with the panel"]
+    assert with_panel > 0
+    every = found.pop("all")
+    assert every == sum(found.values()) == len(outcome.state.candidates)
+    listed = re.search(r"<p>Still with the panel: (.*)\.</p>", page)
+    assert listed
+    assert len(re.findall(r"<code>r02-g\d-p\d-c\d</code>", listed[1])) == with_panel
+    first = outcome.state.rounds[0]["candidates"]
+    made = f"{first} in 1 finished round, {every - first} in round 2, which is not finished."
+    assert f"<p>{every} candidates were made: {made}" in page
+    assert f"The run is unfinished, and was ended by a cap: {cap} of at most {cap} answers" in page
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (None, "The run is unfinished: it is running, or was killed."),
+        (("no_target", "no gap is left"), "The run is finished: no gap is left."),
+        (("error", "x.toml: is not there"), "The run is unfinished, and ended 2026: x.toml: is not there."),
+    ],
+)
+def test_the_report_says_how_the_run_ended(
+    outcome: Outcome, ending: tuple[str, str] | None, said: str
+) -> None:
+    last = Start("2026", None, None, None if ending is None else Ending("2026", *ending))
+    unfinished = replace(outcome.state, rounds=outcome.state.rounds[:1])
+    assert how_it_stands(replace(outcome, state=unfinished, starts=[last])) == said
+
+
+def test_each_models_right_answers_stand_below_its_name(outcome: Outcome) -> None:
+    table = report(outcome).partition("<h2>Accepted items</h2>")[2].partition("</table>")[0]
+    assert re.findall(r'<th class="model">([^<]*)</th>', table) == list(outcome.calibrated.models)
+    counts = [int(count) for count in re.findall(r'<td class="count">(\d+)</td>', table)]
+    assert counts == [count for one in outcome.accepted for count in one.figure("correct")]
+
+
+def test_gaps_that_touch_are_two_in_the_drawing() -> None:
+    panel = Panel("after", [-2.0, -1.0, 0.0, 0.5, 1.0], [], [(-1.0, 0.0), (-2.0, -1.0)])
+    found = re.findall(
+        rf'<rect x="([\d.]+)" y="\d+" width="([\d.]+)" height="\d+" fill="{GAP}"', draw([panel])
+    )
+    (start, width), (next_start, _) = sorted((float(x), float(wide)) for x, wide in found)
+    assert next_start - (start + width) >= 2
+
+
+def test_a_fill_that_makes_ddm_worse_says_so_and_why(outcome: Outcome) -> None:
+    edges = np.sort(outcome.calibrated.b_mean)
+    widest = int(np.diff(edges).argmax())
+    low, high = edges[widest : widest + 2]
+    inside = sum(low < b < high for b in outcome.b_accepted)
+    assert inside > 1
+    said = worse_ddm(outcome, 0.06, 0.0641)
+    assert said.startswith("DDM got worse, 0.0600 to 0.0641: ")
+    assert (
+        f"{inside} of the {len(outcome.accepted)} accepted lie in one gap, b {low:.2f} to {high:.2f}," in said
+    )
+    assert worse_ddm(outcome, 0.06, 0.06) == worse_ddm(outcome, 0.06, 0.05) == ""
+    assert worse_ddm(replace(outcome, accepted=()), 0.06, 0.07) == ""  # two fits of the same items
+
+
+def test_the_headline_has_ddm_and_max_gap(outcome: Outcome) -> None:
+    headline = report(outcome).partition("<h2>")[0]
+    b = outcome.calibrated.b_mean.tolist()
+    for spread in (diagnose(b), diagnose(b + outcome.b_accepted.tolist())):
+        assert f"<b>{spread.ddm:.4f}</b>" in headline and f"<b>{spread.max_gap:.4f}</b>" in headline
 
 
 def test_recalibrate_writes_the_filled_benchmark_its_fit_and_the_report(
@@ -121,8 +224,67 @@ def test_recalibrate_writes_the_filled_benchmark_its_fit_and_the_report(
     assert figures["after"]["max_gap"]["of_estimates"] < figures["before"]["max_gap"]["of_estimates"]
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "DEMO-fill-001" in page and "90 % interval" in page
+
+    # All b are on the scale of the calibration, and both figures and page say so.
+    b = read_difficulties(folder / "difficulty.csv").values[:n]
+    assert np.mean(b) == pytest.approx(outcome.calibrated.b_mean.mean(), abs=1e-5)
+    assert f"shifted by {figures['shift']:+.4f}" in figures["scale"]
+    assert escape(figures["scale"]) in page
+
+    # What the page and the command say of the true difficulties is what the figures hold.
+    after = figures["after"]["max_gap"]
+    assert f"{after['median']:.4f} [{after['low']:.4f}, {after['high']:.4f}]" in page
+    told = command("recalibrate", folder, "--tune", "60", "--draws", "60").stdout
+    assert (
+        f"estimates: DDM {figures['after']['ddm']['of_estimates']:.4f}; Max Gap {after['of_estimates']:.4f}"
+        in told
+    )
+    assert f"Max Gap median {after['median']:.4f}, 90 % {after['low']:.4f} to {after['high']:.4f}" in told
+
+    # A user's own ids, the candidates and the parents can be found again.
+    pool = {item.id: item for item in read_items(folder / "filled_items.jsonl")}
+    assert [pool[entry["id"]].source_item_id for entry in entries] == [
+        *(item.id for item in outcome.calibrated.items),
+        *(one.candidate.id for one in outcome.accepted),
+    ]
+    for number, one in enumerate(outcome.accepted, 1):
+        parent = pool[pool[f"DEMO-fill-{number:03d}"].parent_id]
+        assert parent.source_item_id == one.candidate.parent
+    by_id = command("show", folder, "DEMO-fill-001")
+    assert by_id.stdout == command("show", folder, outcome.accepted[0].candidate.id).stdout != ""
+    original = command("show", folder, "DEMO-origin-003")
+    assert (original.returncode, original.stdout) == (2, "")
+    own = outcome.calibrated.items[3].id
+    assert original.stderr.endswith(
+        f"DEMO-origin-003 is an original item, {own!r}; give the id of a new one\n"
+    )
+
     again = command("recalibrate", folder, "--tune", "60", "--draws", "60", "--json")
     assert again.stdout == done.stdout
+
+
+def test_a_run_that_accepted_nothing_says_what_is_in_its_filled_benchmark(
+    folder: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "first"
+    shutil.copytree(folder, mine)
+    (tmp_path / "data").symlink_to(folder.parent / "data")
+    for journal, change in (
+        ("decisions.jsonl", {"decision": "rejected", "reason": "uncertain"}),
+        ("rounds.jsonl", {"accepted": []}),
+    ):
+        rows = [json.loads(line) for line in (mine / journal).read_text().splitlines()]
+        rows = [row if row.get("decision", ACCEPTED) != ACCEPTED else row | change for row in rows]
+        (mine / journal).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = command("recalibrate", mine, "--tune", "60", "--draws", "60")
+    assert done.returncode == 0, done.stderr
+    assert "\nThe run has accepted no item: filled.json has the originals alone\n" in done.stdout
+    assert "DDM got worse" not in done.stdout
+    assert len(json.loads((mine / "filled.json").read_text())) == 30
+    assert (
+        "<b>0 were accepted</b>. The filled benchmark is the original one."
+        in (mine / "report.html").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -233,6 +395,8 @@ def test_a_candidate_without_a_reply_has_a_life_too(folder: Path, tmp_path: Path
         json.dumps({"id": name, "round": 1, "stage": "screen", "decision": "rejected", "reason": "no_reply"})
         + "\n"
     )
+    for journal in ("rounds.jsonl", "rollouts.jsonl"):  # which are of what is gone
+        (mine / journal).unlink()
     assert command("show", mine).stdout == (f"{name:14} {'screen  rejected  no_reply':34} parent {parent}\n")
     (one,) = json.loads(command("show", mine, "--json").stdout)
     assert one["candidate"]["error"] == "status 503: no room"
