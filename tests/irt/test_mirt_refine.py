@@ -1,0 +1,224 @@
+"""The refined posteriors are as wide as they are wrong, and stationary where they should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irt.arrays import FloatArray, IntArray
+from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability
+from irt.mirt_refine import refine, step_abilities, step_items, stretch
+from irt.mirt_updates import (
+    Answers,
+    Gaussian,
+    answers_of,
+    better_scaled,
+    transformed,
+    update_items,
+    update_prior,
+    with_one,
+)
+from irt.rotation import procrustes, rotate_items
+
+
+def planted(models: int, items: int) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """Abilities of mean 0 and covariance I, items (a_1, a_2, d) of two benchmarks, and P(correct)."""
+    rng = np.random.default_rng(3)
+    theta = rng.normal(size=(models, 2))
+    theta -= theta.mean(axis=0)
+    theta = theta @ np.linalg.inv(np.linalg.cholesky(np.cov(theta.T, bias=True))).T
+    benchmark_of = np.arange(items) % 2
+    means = np.array([[1.5, 0.2, 0.5], [0.3, 1.2, -0.5]])
+    beta = means[benchmark_of] + rng.normal(size=(items, 3)) * [0.5, 0.5, 1.0]
+    chance = 1 / (1 + np.exp(-(theta @ beta[:, :2].T + beta[:, 2])))
+    return theta, beta, benchmark_of, chance
+
+
+def unrefined(answers: Answers, benchmark_of: IntArray, dims: int = 2) -> tuple[Gaussian, Gaussian, Gaussian]:
+    """A posterior before refinement: crude, but of the right shapes."""
+    rng = np.random.default_rng(0)
+    models, items = answers.trials.shape
+    abilities = Gaussian(rng.normal(size=(models, dims)), np.tile(0.2 * np.eye(dims), (models, 1, 1)))
+    benchmarks = int(benchmark_of.max()) + 1
+    prior = Gaussian(np.zeros((benchmarks, dims + 1)), np.tile(np.eye(dims + 1), (benchmarks, 1, 1)))
+    first = Gaussian(np.zeros((items, dims + 1)), np.tile(0.2 * np.eye(dims + 1), (items, 1, 1)))
+    return abilities, update_items(answers, first, abilities, prior, benchmark_of), prior
+
+
+@pytest.mark.parametrize("models", [100, 30])
+def test_standard_deviations_match_the_errors(models: int) -> None:
+    theta, beta, benchmark_of, chance = planted(models, 1000)
+    rng = np.random.default_rng(4)
+    hidden = rng.random(chance.shape) < 0.1
+    correct = (rng.random(chance.shape) < chance).astype(int)
+    fit = fit_mirt(np.where(hidden, 0, correct), np.where(hidden, 0, 1), benchmark_of, MirtSettings(starts=1))
+    turn = procrustes(fit.theta, theta)
+    abilities, items = transformed(fit.abilities, turn.T), rotate_items(fit.items, turn)
+    for found, truth in ((abilities, theta), (items, beta)):
+        z = (found.mean - truth) / np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
+        assert 0.85 < np.sqrt(np.mean(z**2)) < 1.2
+    # How items differ within a benchmark. Of 30 models the Pólya–Gamma bound alone finds 0.16 for a loading.
+    for covariance in rotate_items(fit.prior, turn).covariance:
+        np.testing.assert_allclose(np.sqrt(np.diag(covariance)), [0.5, 0.5, 1.0], atol=0.13)
+    predicted, known = (
+        -np.log(np.where(correct == 1, values, 1 - values))[hidden].mean()
+        for values in (fit.probability(), chance)
+    )
+    # With the Pólya–Gamma bound alone as much for 100 models, and 0.046 for 30.
+    assert predicted < known + {100: 0.018, 30: 0.046}[models]
+
+
+def objective(
+    row: Gaussian, other: Gaussian, prior: Gaussian, kappa: FloatArray, trials: FloatArray, free: int
+) -> float:
+    """Evidence bound of one row by 61 nodes: E log p(answers) − KL(q ‖ prior), z Gaussian with its moments under q."""
+    mean = other.mean @ row.mean[0]
+    square = np.einsum("kpq,pq->k", other.second_moment(), row.second_moment()[0])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    z = mean[:, None] + nodes * np.sqrt(square - mean**2)[:, None]
+    expected = np.logaddexp(z / 2, -z / 2) @ (weights / weights.sum())
+    precision = np.linalg.inv(prior.covariance[0])
+    covariance, away = row.covariance[0, :free, :free], row.mean[0, :free] - prior.mean[0]
+    divergence = np.trace(precision @ covariance) + away @ precision @ away - np.linalg.slogdet(covariance)[1]
+    return float(kappa @ mean - trials @ expected - divergence / 2)
+
+
+@pytest.mark.parametrize("side", ["models", "items"])
+def test_the_steps_end_at_the_best_gaussian(side: str) -> None:
+    _, _, benchmark_of, chance = planted(12, 15)
+    rng = np.random.default_rng(5)
+    trials = rng.integers(0, 4, size=chance.shape)
+    answers = answers_of(rng.binomial(trials, chance), trials)
+    abilities, items, prior = unrefined(answers, benchmark_of)
+    for _ in range(100):
+        if side == "models":
+            abilities = step_abilities(answers, items, abilities, 2 * np.eye(2)).gaussians
+        else:
+            items = step_items(answers, items, abilities, prior, benchmark_of).gaussians
+    if side == "models":
+        rows, other, free = with_one(abilities), items, 2
+        own_prior = Gaussian(np.zeros((1, 2)), np.eye(2)[None] / 2)
+        cells = answers.kappa[3], answers.trials[3]
+    else:
+        rows, other, free = items, with_one(abilities), 3
+        own_prior = Gaussian(prior.mean[:1], prior.covariance[:1])
+        cells = answers.kappa[:, 3], answers.trials[:, 3]
+
+    def value(shift: FloatArray, stretched: FloatArray) -> float:
+        return objective(
+            Gaussian(rows.mean[3:4] + shift, stretched @ rows.covariance[3:4] @ stretched.T),
+            other,
+            own_prior,
+            *cells,
+            free,
+        )
+
+    size = rows.mean.shape[1]
+    best = value(np.zeros(size), np.eye(size))
+    for k in range(free):
+        for sign in (-0.03, 0.03):
+            assert value(sign * np.eye(size)[k], np.eye(size)) < best
+            assert (
+                value(np.zeros(size), np.eye(size) + sign * np.outer(np.eye(size)[k], np.eye(size)[k])) < best
+            )
+
+
+def test_steps_from_far_away_do_not_overshoot() -> None:
+    """At logits of ±40 the curvature is nothing, and a full Newton step would go to thousands."""
+    _, _, benchmark_of, chance = planted(30, 20)
+    trials = np.full(chance.shape, 50)
+    answers = answers_of(np.random.default_rng(6).binomial(trials, chance), trials)
+    abilities, near, prior = unrefined(answers, benchmark_of)
+    far = Gaussian(np.full_like(near.mean, -40.0), 1e-4 * near.covariance)
+    for _ in range(150):
+        near, far = (
+            step_items(answers, start, abilities, prior, benchmark_of).gaussians for start in (near, far)
+        )
+        assert np.abs(far.mean).max() < 45
+    np.testing.assert_allclose(far.mean, near.mean, atol=1e-6)
+    np.testing.assert_allclose(far.covariance, near.covariance, atol=1e-6)
+
+
+def test_moving_a_benchmark_as_one_leads_to_the_same_place_sooner() -> None:
+    _, _, benchmark_of, chance = planted(30, 60)
+    benchmark_of[7] = 2  # alone
+    answers = answers_of(np.random.default_rng(7).binomial(1, chance), np.ones(chance.shape))
+    start = unrefined(answers, benchmark_of)
+    narrow = Gaussian(start[2].mean, 0.02 * start[2].covariance)
+
+    def run(iterations: int, together: bool) -> tuple[Gaussian, Gaussian, Gaussian]:
+        abilities, items, prior = *start[:2], narrow
+        for _ in range(iterations):
+            step = step_items(answers, items, abilities, prior, benchmark_of)
+            items, prior = stretch(step, prior, benchmark_of) if together else (step.gaussians, prior)
+            prior = update_prior(items, prior, benchmark_of)
+            (abilities, items, prior), _ = better_scaled(abilities, items, prior, benchmark_of)
+            abilities = step_abilities(answers, items, abilities, np.eye(2)).gaussians
+        return abilities, items, prior
+
+    def spread(prior: Gaussian) -> FloatArray:
+        return np.linalg.slogdet(prior.covariance)[1]
+
+    final = run(250, together=True)
+    creeping, soon = run(250, together=False), run(30, together=True)
+    np.testing.assert_allclose(probability(*creeping[:2]), probability(*final[:2]), atol=1e-3)
+    np.testing.assert_allclose(spread(creeping[2]), spread(final[2]), atol=0.05)
+    early = run(30, together=False)
+    assert (
+        np.abs(spread(soon[2]) - spread(final[2])).max()
+        < np.abs(spread(early[2]) - spread(final[2])).max() / 3
+    )
+
+
+def test_refinement_is_the_same_on_any_axes() -> None:
+    _, _, benchmark_of, chance = planted(30, 60)
+    answers = answers_of(np.random.default_rng(8).binomial(1, chance), np.ones(chance.shape))
+    abilities, items, prior = unrefined(answers, benchmark_of)
+    turn = np.array([[0.6, 0.8], [0.8, -0.6]])
+    straight = refine(answers, abilities, items, prior, benchmark_of)
+    turned = refine(
+        answers,
+        transformed(abilities, turn.T),
+        rotate_items(items, turn),
+        rotate_items(prior, turn),
+        benchmark_of,
+    )
+    assert np.abs(probability(*turned[:2]) - probability(*straight[:2])).max() < 1e-10
+
+
+def hard_cases() -> dict[str, tuple[IntArray, IntArray, IntArray]]:
+    _, _, two, chance = planted(30, 60)
+    correct = (np.random.default_rng(9).random(chance.shape) < chance).astype(int)
+    ones = np.ones_like(correct)
+    broken, blank = correct.copy(), ones.copy()
+    broken[:, 1], broken[:, 2], broken[:, 5:15] = 1, 0, 1
+    blank[5, 3:] = 0  # a model with three answers
+    alone = two.copy()
+    alone[:3] = [2, 3, 4]
+    ladder = (np.arange(30)[:, None] > np.arange(60) / 2).astype(int)
+    flat = np.broadcast_to(np.arange(60) % 2, ones.shape)
+    return {
+        "one-item benchmarks, constant items, three answers": (broken * blank, blank, alone),
+        "every item a benchmark": (correct, ones, np.arange(60)),
+        "everybody always right": (ones, ones, two),
+        "a perfect order": (ladder, ones, two),
+        "items all right or all wrong": (flat, ones, two // 2),
+        "many trials": (np.random.default_rng(9).binomial(100_000, chance), 100_000 * ones, two),
+    }
+
+
+@pytest.mark.parametrize("name", hard_cases())
+@pytest.mark.parametrize("dims", [1, 4])
+def test_nothing_diverges(name: str, dims: int) -> None:
+    correct, trials, benchmark_of = hard_cases()[name]
+    fit: MirtFit = fit_mirt(
+        correct, trials, benchmark_of, MirtSettings(dims=dims, starts=1, max_iterations=200)
+    )
+    assert np.abs(fit.items.mean).max() < 40 and np.abs(fit.theta).max() < 8
+    for side in (fit.abilities, fit.items, fit.prior):
+        assert np.linalg.eigvalsh(side.covariance).min() > 0
+        assert np.linalg.eigvalsh(side.covariance).max() < 400
+    # What is seen is predicted better than by a coin.
+    chance = np.clip(fit.probability(), 1e-9, 1 - 1e-9)
+    loss = -(correct * np.log(chance) + (trials - correct) * np.log1p(-chance)).sum() / trials.sum()
+    assert loss < 0.65
