@@ -1,8 +1,8 @@
 """Multidimensional item response theory: the abilities that a set of benchmarks mixes, and what each item measures.
 
 logit P(model i answers item j correctly) = a_j·θ_i + d_j, with θ_i ~ Normal(0, I) and for each benchmark a learned
-Gaussian prior of its items' (a, d). See irt/mirt_updates.py for the updates, irt/rotation.py for what fixes the axes:
-the likelihood does not.
+Gaussian prior of its items' (a, d). See irt/mirt_updates.py and irt/mirt_refine.py for the two stages of a fit,
+irt/rotation.py for what fixes the axes: the likelihood does not.
 
 M models, N items, D dimensions, p = D + 1, B benchmarks.
 """

@@ -50,7 +50,7 @@ TOLERANCE = 0.01
 SCORING_ITERATIONS = 200
 SCORING_TOLERANCE = 1e-7
 
-# Of a benchmark's joint step.
+# Of a benchmark's joint step, in standard deviations of its prior: less than 1, so that I + the step has an inverse.
 WIDEST = 0.5
 
 

@@ -139,6 +139,20 @@ def test_steps_from_far_away_do_not_overshoot() -> None:
     np.testing.assert_allclose(far.covariance, near.covariance, atol=1e-6)
 
 
+def test_wide_posteriors_settle() -> None:
+    """Where everybody is right, w grows with the posterior's width and narrows it: undamped, the two take turns."""
+    _, _, benchmark_of, chance = planted(12, 15)
+    correct = np.random.default_rng(5).binomial(1, chance)
+    correct[:, 0], correct[:, 1] = 1, 0
+    answers = answers_of(correct, np.ones(chance.shape))
+    abilities, items, prior = unrefined(answers, benchmark_of)
+    wide = Gaussian(prior.mean, 30 * prior.covariance)
+    for _ in range(60):
+        step = step_items(answers, items, abilities, wide, benchmark_of)
+        items = step.gaussians
+    assert step.length < 1e-6
+
+
 def test_moving_a_benchmark_as_one_leads_to_the_same_place_sooner() -> None:
     _, _, benchmark_of, chance = planted(30, 60)
     benchmark_of[7] = 2  # alone
