@@ -10,6 +10,7 @@ from verifier.graders.math_extract import extract_math
 from verifier.items import LABELS
 
 LONGEST_KEY = 200
+LONGEST_LABEL = 40  # with "The answer is option (B)." and the like around it
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _CUE = re.compile(
     r"\s*(?:the\s+)?(?:final\s+|correct\s+)?answer\s*(?:is\b|[:：=])\s*[:：]?\s*", re.IGNORECASE
@@ -74,7 +75,7 @@ def choice_key(value: Any, choices: tuple[str, ...]) -> str:
     plain = [_plain(choice) for choice in choices]
     by_text = {labels[at] for at, choice in enumerate(plain) if choice == _plain(text)}
     by_label = set()
-    if (label := _LABEL.fullmatch(text)) and label[1].upper() in labels:
+    if len(text) <= LONGEST_LABEL and (label := _LABEL.fullmatch(text)) and label[1].upper() in labels:
         by_label = {label[1].upper()}
     elif (both := _LABEL_AND_TEXT.fullmatch(text)) and both[1] in labels:
         if _plain(both[2]) == plain[labels.index(both[1])]:
@@ -124,7 +125,10 @@ def without_choices(question: str, choices: tuple[str, ...]) -> str:
     if len(lines) <= len(choices) or not _all_labelled(listed) or choices_of(listed) != choices:
         return question
     before = "\n".join(lines[: -len(choices)]).rstrip()
-    return re.sub(r"\n\s*(?:options|choices)\s*[:：]?$", "", before, flags=re.IGNORECASE)
+    above, _, last = before.rpartition("\n")
+    return (
+        above.rstrip() if above and re.fullmatch(r"\s*(?:options|choices)\s*[:：]?", last, re.I) else before
+    )
 
 
 def _choice(value: Any) -> str:

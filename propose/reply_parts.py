@@ -18,9 +18,8 @@ _CALLED = {
     "kwargs": "kwargs arguments args",
 }
 _NAME_OF = {called: name for name, names in _CALLED.items() for called in names.split()}
-_FENCE = re.compile(
-    r"^[ \t>]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE
-)
+# Nothing is given back (*+, ++): a line of backticks alone would be tried in as many ways as the square of its length.
+_FENCE = re.compile(r"^[ \t>]*+(```++|~~~++)[^\n]*+\n(.*?)(?:^[ \t>]*+\1|\Z)", re.DOTALL | re.MULTILINE)
 _OBJECT = re.compile(r"(?<!\\)[{\[]\s*(?:[{\"'“”「#]|/[/*]|\w+\s*[:：])")
 _HEADING = re.compile(
     r"^[ \t]*(?:#+[ \t]*)?[*_]{0,3}(?:new[ \t]+)?(question|problem|answer|final answer|题目|问题|答案)"
@@ -60,7 +59,7 @@ def objects_in(text: str) -> tuple[list[Pairs], NotReadable | None]:
     objects: list[Pairs] = []
     unreadable: NotReadable | None = None
     # Last the whole text: a fence may be on one line with the object, or inside a string of it.
-    for block in (*(fence[3] for fence in _FENCE.finditer(text)), text):
+    for block in (*(fence[2] for fence in _FENCE.finditer(text)), text):
         if block is text and objects:
             break
         at = 0

@@ -114,6 +114,13 @@ def test_an_item_must_have_the_form_of_its_benchmark(
     assert found is None or found[0] in REASONS and found[1]
 
 
+@pytest.mark.parametrize(
+    "question", ["a" * 200_000, "Find it. " + "answer: " * 25_000 + "\nWell?", "x_ " * 70_000]
+)
+def test_a_long_question_is_screened_in_time(question: str) -> None:
+    assert screen_item(replace(MATH, question=question), "general") is None
+
+
 @pytest.mark.parametrize("family", ["system", "fractions", "writing", "draws"])
 def test_simulated_items_have_the_form(family: str) -> None:
     assert [screen_item(item, "demo") for item in make_items(20, seed=2, families=[family])] == [None] * 20

@@ -18,7 +18,7 @@ SHOWN = 80  # characters of a value in a finding
 # "$145$solution: ": what followed the answer on the page was taken along.
 STRAY_WORDS = re.compile(r"\b(?:answers?|solutions?|explanations?)\s*[:：]", re.IGNORECASE)
 # "...at least one saddle point.answers: $\frac{3}{10}$" at a question's end.
-ANSWER_GIVEN = re.compile(r"(?:answers?|solutions?)\s*[:：]\s*(\S.*)$", re.IGNORECASE)
+ANSWER_GIVEN = re.compile(r"(?:answers?|solutions?)\s*[:：]\s*", re.IGNORECASE)
 FIGURE = re.compile(
     r"\b(?:figure|diagram|picture|graph|plot) (?:below|above|shown)|\b(?:shown|shaded|pictured)\b", re.I
 )
@@ -125,8 +125,8 @@ def _broken(item: Item) -> Finding | None:
         return Finding(item.id, "the answer is empty; the question ends", _shown(question[-SHOWN:]))
     if item.answer_type == "math" and STRAY_WORDS.search(answer):
         return Finding(item.id, "the answer carries stray words", _shown(answer))
-    if (given := ANSWER_GIVEN.search(question)) and _bare(given[1]) == _bare(answer) != "":
-        return Finding(item.id, "the question ends with its answer", _shown(given[0]))
+    if (given := _answer_given(question)) and _bare(question[given.end() :]) == _bare(answer) != "":
+        return Finding(item.id, "the question ends with its answer", _shown(question[given.start() :]))
     if item.answer_type != "instructions" and (word := _cut_word(question)):
         return Finding(item.id, f"the question ends inside the word {word!r}", _shown(question[-SHOWN:]))
     try:
@@ -138,20 +138,28 @@ def _broken(item: Item) -> Finding | None:
     return _ungradable(item)
 
 
+def _answer_given(question: str) -> re.Match[str] | None:
+    """Return the first "Answer:" with all that follows it on one line, the last; None if there is none."""
+    last_line = question.rfind("\n") + 1
+    cues = ANSWER_GIVEN.finditer(question)
+    return next((cue for cue in cues if last_line <= cue.end() < len(question)), None)
+
+
 def _cut_word(question: str) -> str | None:
     """Return the word that the question breaks off in: it ends in "High Sc" and has "High School" before.
 
     The last word must be a beginning of the other, follow the same word, and occur nowhere by itself. Names in capital
     letters are none: a question may end in "triangle ABC" and speak of pyramid ABCD before.
     """
-    if (end := re.search(r"(\w+)\s+([^\W\d_]{2,})$", question)) is None:
+    *_, words, last = ("", "", *question.rsplit(maxsplit=2))
+    # Read from its end: a search for a word's end takes the square of its length.
+    backwards = re.match(r"\w+", words[::-1])
+    if backwards is None or last.isupper() or not re.fullmatch(r"[^\W\d_]{2,}", last):
         return None
-    before, last = end[1], end[2]
-    if last.isupper():
+    text = question.removesuffix(last)
+    if re.search(rf"\b{last}\b", text):
         return None
-    if re.search(rf"\b{last}\b", question[: end.start(2)]):
-        return None
-    longer = re.search(rf"\b{re.escape(before)}\s+({last}[^\W\d_]+)", question[: end.start(2)])
+    longer = re.search(rf"\b{backwards[0][::-1]}\s+({last}[^\W\d_]+)", text)
     return longer[1] if longer else None
 
 
