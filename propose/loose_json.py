@@ -229,6 +229,7 @@ def _unicode(text: str, at: int, code: int) -> tuple[str, int]:
 
 
 def _clean(text: str) -> str:
-    """Return a text without control characters, line ends and tabs apart."""
+    """Return a text without control characters, line ends and tabs apart; half of a surrogate pair is no character."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]", "", text)

@@ -27,6 +27,7 @@ _LABEL_BEFORE_QUESTION = re.compile(
     r"\s*[*_]{0,2}(?:question|problem)[*_]{0,2}\s*[:：][*_]{0,2}\s*", re.IGNORECASE
 )
 SHORTEST_QUESTION = 12  # characters
+LONGEST_NUMBER = 20  # in arguments of instructions, where numbers are counts
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,8 @@ def _arguments(value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Number):
+        if len(value.text) > LONGEST_NUMBER:
+            raise _No("malformed", f"a number of {len(value.text)} characters in kwargs")
         return int(value.text) if re.fullmatch(r"[-+]?\d+", value.text) else float(value.text)
     if isinstance(value, tuple):
         return [_plain(one) for one in value]

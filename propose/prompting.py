@@ -22,7 +22,7 @@ from irt.io import InputError
 from propose.candidate import Brief, Miss
 from verifier.graders.instruction_arguments import ARGUMENTS
 from verifier.items import Item
-from verifier.simulated.families import find
+from verifier.simulated.families import is_simulated
 
 FOLDER = Path(__file__).with_name("prompts")
 MOST_MISSES = 6
@@ -73,7 +73,7 @@ def family_of(benchmark: str) -> Family:
 def family_for(benchmark: str, parent: Item) -> Family:
     """Return the family whose prompt asks for a child of an item of a benchmark."""
     family = family_of(benchmark)
-    if family.prompt == GENERAL and find(parent.question) is not None:
+    if family.prompt == GENERAL and is_simulated(parent.question):
         return Family("simulated")
     return family
 

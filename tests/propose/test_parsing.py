@@ -330,6 +330,24 @@ WRITING_REFUSED: dict[str, tuple[str, str]] = {
         f'{{{POEM}, "instruction_ids": ["length_constraints:number_words"], "kwargs": [{{"num_words": 50}}]}}', "ungradable"
     ),
     "an instruction that is not known": (f'{{{POEM}, "instruction_ids": ["style:nice"], "kwargs": [{{}}]}}', "ungradable"),
+    "a number of more digits than Python reads": (
+        f'{{{POEM}, "instruction_ids": ["length_constraints:number_paragraphs"], "kwargs": [{{"num_paragraphs": {"9" * 5000}}}]}}', "malformed"
+    ),
+    "a number of as many digits, where none belongs": (
+        f'{{{POEM}, "instruction_ids": ["punctuation:no_comma"], "kwargs": [{{"x": [{{"y": -{"9" * 5000}}}]}}]}}', "malformed"
+    ),
+    "a number beyond all floats": (
+        f'{{{POEM}, "instruction_ids": ["length_constraints:number_paragraphs"], "kwargs": [{{"num_paragraphs": 1e999}}]}}', "ungradable"
+    ),
+    "a pattern that counts too far": (
+        f'{{{POEM}, "instruction_ids": ["keywords:existence"], "kwargs": [{{"keywords": ["a{{99999999999}}"]}}]}}', "ungradable"
+    ),
+    "a pattern that counts further than Python reads": (
+        f'{{{POEM}, "instruction_ids": ["keywords:existence"], "kwargs": [{{"keywords": ["a{{{"9" * 5000}}}"]}}]}}', "ungradable"
+    ),
+    "a pattern that is nested too deeply": (
+        f'{{{POEM}, "instruction_ids": ["keywords:existence"], "kwargs": [{{"keywords": ["{"(" * 3000 + ")" * 3000}"]}}]}}', "ungradable"
+    ),
     "kwargs of another length": (f'{{{POEM}, "instruction_ids": ["punctuation:no_comma"], "kwargs": [{{}}, {{}}]}}', "malformed"),
 }  # fmt: skip
 
@@ -429,10 +447,32 @@ def test_any_damage_ends_in_an_item_or_a_reason() -> None:
         "/*",
         "\n" * 3,
         "\t> ",
+        "`",
+        "~",
     ],
 )
 def test_a_long_reply_of_one_piece_is_read_in_time(piece: str) -> None:
     assert isinstance(parse_reply(piece * (200_000 // len(piece)), MATH, "c"), Unusable)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f'{{{C}, "answer": "{"(" * 200_000}"}}',
+        f'{{"question": "Which is it? {chr(10) * 200_000} end\\nA) a\\nB) b\\nC) c", "choices": ["a", "b", "c"], "answer": "Z"}}',
+    ],
+    ids=["brackets for an answer", "blank lines before the choices"],
+)
+def test_a_long_choice_is_read_in_time(reply: str) -> None:
+    assert isinstance(parse_reply(reply, CHOICE, "c"), Unusable)
+
+
+def test_half_of_a_surrogate_pair_is_no_character() -> None:
+    """Files are UTF-8, which has none: the filled benchmark could not be written."""
+    for half in ("\ud800", "\\ud800"):
+        reply = f'{{{POEM}, "instruction_ids": ["startend:end_checker"], "kwargs": [{{"end_phrase": "so{half}"}}]}}'
+        item = parse_reply(reply, WRITING, "c")
+        assert isinstance(item, Item) and item.kwargs == ({"end_phrase": "so\ufffd"},)
 
 
 def test_doubled_backslashes_stay_so_whatever_latex_follows() -> None:

@@ -34,7 +34,7 @@ def _is_pattern(value: Any) -> bool:
         return False
     try:
         re.compile(value)
-    except re.error:
+    except (re.error, OverflowError, ValueError, RecursionError):  # a count too large, groups too deep
         return False
     return True
 

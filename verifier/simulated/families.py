@@ -49,6 +49,14 @@ def find(text: str) -> Problem | None:
     return next(iter(find_all(text)), None)
 
 
+def is_simulated(text: str) -> bool:
+    """Return whether a text has the wording of a simulated item.
+
+    What it asks is not read, which could take for ever where somebody else has put the numbers in.
+    """
+    return any(pattern.search(text) for family in FAMILIES.values() for pattern in family.patterns)
+
+
 def problem_of(question: str) -> Problem:
     """Return what the text of an item says.
 

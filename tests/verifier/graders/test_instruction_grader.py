@@ -208,6 +208,8 @@ BAD = [
     ("punctuation:no_comma", {"relation": "less than"}, "takes no arguments, found 'relation'"),
     ("keywords:existence", {"keywords": []}, "found []"),
     ("keywords:existence", {"keywords": ["c++("]}, "regular expression"),
+    ("keywords:existence", {"keywords": ["a{99999999999}"]}, "regular expression"),
+    ("keywords:existence", {"keywords": ["(" * 3000 + ")" * 3000]}, "regular expression"),
     ("keywords:frequency", {"keyword": " ", "frequency": 1, "relation": "at least"}, "keyword must be"),
     (
         "keywords:letter_frequency",
