@@ -1,8 +1,8 @@
 """The additive model, logit P(model i answers item j correctly) = θ_i + d_j: what a predictor has to beat.
 
 It is the model of irt/mirt.py in one dimension with every loading at 1 and, in exchange, the variance of θ learned: the
-same updates, the same learned prior of each benchmark's d, and what is uncertain is integrated out in the same way. A
-fit is a ``MirtFit``, so that its models and items are scored like any other's.
+same updates, the same refinement, the same learned prior of each benchmark's d, and what is uncertain is integrated out
+in the same way. A fit is a ``MirtFit``, so that its models and items are scored like any other's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 from irt.arrays import IntArray
 from irt.mirt import MirtFit, MirtSettings, Starts
+from irt.mirt_refine import ITERATIONS, TOLERANCE, step_abilities, step_items
 from irt.mirt_updates import (
     Gaussian,
     answers_of,
@@ -44,11 +45,7 @@ def fit_additive(correct: IntArray, trials: IntArray, benchmark_of: IntArray) ->
     while not converged and len(elbo) < settings.max_iterations:
         items = update_items(answers, items, abilities, prior, benchmark_of)
         prior = _pinned(update_prior(items, prior, benchmark_of))
-        # No answer tells a shift of all θ from one of all d; the updates alone would creep along it.
-        shift = abilities.mean.mean()
-        abilities = Gaussian(abilities.mean - shift, abilities.covariance)
-        items = Gaussian(items.mean + [0, shift], items.covariance)
-        prior = Gaussian(prior.mean + [0, shift], prior.covariance)
+        abilities, items, prior = _centred(abilities, items, prior)
         variance = abilities.second_moment().mean(axis=0)
         loss = divergences(abilities, items, prior, benchmark_of)
         # divergences() takes θ ~ Normal(0, 1); at this variance the learned prior's own terms take the place of those.
@@ -56,9 +53,31 @@ def fit_additive(correct: IntArray, trials: IntArray, benchmark_of: IntArray) ->
         abilities, bound = update_abilities(answers, items, abilities, np.linalg.inv(variance))
         elbo.append(bound - loss)
         converged = len(elbo) > 1 and bool(elbo[-1] - elbo[-2] < enough)
+    for _ in range(ITERATIONS):
+        of_items = step_items(answers, items, abilities, prior, benchmark_of)
+        prior = _pinned(update_prior(of_items.gaussians, prior, benchmark_of))
+        abilities, items, prior = _centred(abilities, of_items.gaussians, prior)
+        variance = abilities.second_moment().mean(axis=0)
+        of_models = step_abilities(answers, items, abilities, np.linalg.inv(variance))
+        abilities = of_models.gaussians
+        if max(of_items.length, of_models.length) < TOLERANCE:
+            break
     trace = np.array(elbo)
     starts = Starts(trace[-1:], [converged], [len(elbo)], np.zeros(1))
     return MirtFit(abilities, items, prior, variance, trace, starts)
+
+
+def _centred(abilities: Gaussian, items: Gaussian, prior: Gaussian) -> tuple[Gaussian, Gaussian, Gaussian]:
+    """Return the same predictions with the mean θ at 0.
+
+    No answer tells a shift of all θ from one of all d; the updates alone would creep along it.
+    """
+    shift = abilities.mean.mean()
+    return (
+        Gaussian(abilities.mean - shift, abilities.covariance),
+        Gaussian(items.mean + [0, shift], items.covariance),
+        Gaussian(prior.mean + [0, shift], prior.covariance),
+    )
 
 
 def _pinned(prior: Gaussian) -> Gaussian:
