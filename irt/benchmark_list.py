@@ -60,7 +60,7 @@ def read_benchmark_list(path: PathLike) -> tuple[Benchmark, ...]:
     try:
         with open(path, "rb") as handle:
             entries = tomllib.load(handle)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InputError(f"{path}: not valid TOML ({error})") from error
     if not entries:
         raise InputError(f"{path}: no benchmark; an entry is [NAME] with {', '.join(REQUIRED)}")

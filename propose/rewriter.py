@@ -58,7 +58,7 @@ def read_rewriter(path: PathLike = DEFAULT) -> Rewriter:
         text = handle.read()
     try:
         table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InputError(f"{path}: not TOML ({error})") from error
     if unknown := sorted(set(table) - {*_LIMITS, "rewriter"}):
         raise InputError(

@@ -115,7 +115,7 @@ def read_panel(path: PathLike) -> Panel:
         text = handle.read()
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InputError(f"{path}: not TOML ({error})") from error
     if unknown := sorted(set(table) - {*_TOP_LEVEL, "verifier"}):
         raise InputError(

@@ -50,6 +50,8 @@ def test_the_default_is_sampled_and_served_as_its_makers_recommend() -> None:
         (('base_url = "http://localhost:8000/v1"', ""), "give base_url"),
         (("max_tokens = 100", "max_tokens = -1"), "max_tokens must be a whole number"),
         (("[rewriter]", "[rewriter"), "not TOML"),
+        (("[rewriter]", f"x = {'[' * 100_000}\n[rewriter]"), "not TOML"),
+        (("max_tokens = 100", f"max_tokens = {'9' * 5000}"), "not TOML"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(tmp_path: Path, change: tuple[str, str], message: str) -> None:

@@ -79,6 +79,7 @@ def test_the_examples_are_panels_whose_servers_are_given(path: Path) -> None:
         (("[[verifier]]", "retries = 3\n[[verifier]]"), "unknown key 'retries'"),
         (("[[verifier]]", 'concurrency = "many"\n[[verifier]]'), "concurrency must be a whole number"),
         (("[[verifier]]", "[[verifier"), "not TOML"),
+        (("[[verifier]]", f"x = {'9' * 5000}\n[[verifier]]"), "not TOML"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
