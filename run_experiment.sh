@@ -56,20 +56,21 @@ caps=()
 [ -z "$MAX_ROLLOUTS" ] || caps+=(--max-rollouts "$MAX_ROLLOUTS")
 [ -z "$MAX_TOKENS" ] || caps+=(--max-tokens "$MAX_TOKENS")
 
+# The names come last, behind --: one that begins with a hyphen is a name, and no option.
 word=${1:-}
 [ $# -eq 0 ] || shift
 case $word in
     calibrate)
         fetch
-        exec "$PYTHON" -m propose.calibrate "$BENCHMARK" --panel "$panel" --trials "$TRIALS" "$@" ;;
+        exec "$PYTHON" -m propose.calibrate --panel "$panel" --trials "$TRIALS" "$@" -- "$BENCHMARK" ;;
     init)
-        exec "$PYTHON" -m propose.init "$BENCHMARK" "$RUN" --panel "$panel" --rewriter "$rewriter" --gaps "$GAPS" \
+        exec "$PYTHON" -m propose.init --panel "$panel" --rewriter "$rewriter" --gaps "$GAPS" \
             --max-rounds "$MAX_ROUNDS" --parents "$PARENTS" --children "$CHILDREN" --verifiers-a-wave "$WAVE" \
-            ${caps[@]+"${caps[@]}"} "$@" ;;
+            ${caps[@]+"${caps[@]}"} "$@" -- "$BENCHMARK" "$RUN" ;;
     run)
-        exec "$PYTHON" -m propose.run "$BENCHMARK" "$RUN" ${same[@]+"${same[@]}"} ${caps[@]+"${caps[@]}"} "$@" ;;
+        exec "$PYTHON" -m propose.run ${same[@]+"${same[@]}"} ${caps[@]+"${caps[@]}"} "$@" -- "$BENCHMARK" "$RUN" ;;
     status)
-        exec "$PYTHON" -m propose.status "$BENCHMARK" "$RUN" "$@" ;;
+        exec "$PYTHON" -m propose.status "$@" -- "$BENCHMARK" "$RUN" ;;
     demo)
         exec "$PYTHON" "$root/scripts/demo_benchfill.py" --output-dir "$root/demo_output/benchfill" "$@" ;;
     -h | --help)
