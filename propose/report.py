@@ -13,7 +13,7 @@ from propose.filled import shown
 from propose.outcome import Accepted, Outcome
 from propose.recalibrating import Recalibration, scale_note
 from propose.report_drawing import GAP, NEW, ORIGINAL, Panel, draw
-from propose.report_summary import candidates, diagnostics_of, summary
+from propose.report_summary import candidates, counted, diagnostics_of, summary
 from propose.report_table import table
 from propose.starts import caps_in_force
 from propose.targets import gaps_of
@@ -87,12 +87,16 @@ def _asked(outcome: Outcome) -> str:
     ]
     rows = [
         ("benchmark", f"{settings.benchmark}, {len(outcome.calibrated.items):,} items"),
-        ("panel", f"{len(outcome.calibrated.models)} models, {config.n_trials} answers each to an item"),
+        (
+            "panel",
+            f"{counted(len(outcome.calibrated.models), 'model')}, {counted(config.n_trials, 'answer')} each to an item",
+        ),
         ("models", ", ".join(outcome.calibrated.models)),
         ("rewriter", ", ".join(config.rewriter["identities"])),
         (
             "each round",
-            f"the {settings.gaps} widest gaps × {settings.parents} parents × {settings.children} children",
+            f"{counted(settings.gaps, 'gap')}, the widest; for each {counted(settings.parents, 'parent')}; of each "
+            + counted(settings.children, "child", "children"),
         ),
         ("rounds", f"at most {settings.max_rounds}" + "".join(f", {cap}" for cap in caps)),
         (

@@ -124,9 +124,9 @@ def candidates(outcome: Outcome) -> str:
     )
 
 
-def counted(number: int, thing: str) -> str:
-    """Return "1 thing" or "2 things"."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Return "1 thing" or "2 things", whose plural may be another."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def _made(outcome: Outcome) -> str:

@@ -150,7 +150,7 @@ def print_status(found: dict[str, Any]) -> None:
         for name, what in (("rollouts", "answers"), ("tokens", "tokens"))
         if cap[name] is not None
     ] or ["no cap of answers or tokens"]
-    print("Left: " + ", ".join([f"{left['rounds']} rounds", *caps]))
+    print("Left: " + ", ".join([f"{left['rounds']} round{'s' if left['rounds'] != 1 else ''}", *caps]))
 
 
 def _start_line(found: dict[str, Any]) -> str:

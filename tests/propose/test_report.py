@@ -120,6 +120,10 @@ def test_what_became_of_the_candidates_adds_up_to_all_of_them(outcome: Outcome) 
     assert found["accepted"] == len(outcome.accepted)
     assert f"<p>{every} candidates were made in 2 finished rounds." in page
     assert "The run is finished: all its rounds are done." in page
+    assert "2 gaps, the widest; for each 3 parents; of each 2 children" in page
+    one = replace(outcome.config.settings, gaps=1, parents=1, children=1)
+    asked = report(replace(outcome, config=replace(outcome.config, settings=one)))
+    assert "1 gap, the widest; for each 1 parent; of each 1 child<" in asked
     assert "with the panel" not in page
 
 
