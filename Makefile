@@ -37,6 +37,7 @@ perf: setup ## run the speed, memory and accuracy comparisons (MATRICES=DIR: als
 	$(PY) perf/graders.py
 	$(PY) perf/new_items.py
 	$(PY) perf/benchfill.py
+	$(PY) perf/mirt.py $(if $(MATRICES),--matrices "$(MATRICES)")
 	@if [ -n "$(MATRICES)" ]; then set -x; $(PY) perf/agreement.py --matrices "$(MATRICES)"; \
 	else echo "left out perf/agreement.py, which needs response matrices: make perf MATRICES=DIR"; fi
 

@@ -14,6 +14,7 @@ from irt.io import InputError
 from perf.agreement import Comparison
 from perf.cost import measure
 from perf.fit import scaled_seconds
+from perf.mirt import fit_in_process, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(
@@ -43,7 +44,7 @@ def test_quick_look_prints_its_table(script: str, rows: int) -> None:
 def test_make_perf_runs_files_that_exist() -> None:
     answer = subprocess.run(["make", "-n", "perf"], cwd=ROOT, capture_output=True, text=True, check=True)
     named = set(re.findall(r"perf/\w+\.py", answer.stdout))
-    helpers = {"joint_pymc.py", "answering_server.py"}
+    helpers = {"joint_pymc.py", "answering_server.py", "mirt_peers.py"}
     assert named == {f"perf/{name}" for name in COMMANDS if name not in helpers}
 
 
@@ -64,6 +65,22 @@ def test_verdict_is_no_where_the_methods_differ() -> None:
     assert not Comparison(z[:50], 1.5 * z[50:], 2.0).agrees()
     assert not Comparison(z[:50], np.append(z[50:], 6.0), 2.0).agrees()
     assert not Comparison(z[:50], z[50:], 6.0).agrees()
+
+
+def test_no_program_is_given_the_hidden_answers() -> None:
+    data = simulate(60)
+    flipped = data._replace(correct=np.where(data.hidden, 1 - data.correct, data.correct))
+    found, again = (fit_in_process("ours", sys.executable, one).found for one in (data, flipped))
+    assert found is not None and again is not None
+    np.testing.assert_array_equal(found["chance"], again["chance"])
+    assert data.log_loss(data.chance) < data.log_loss(found["chance"]) < np.log(2)
+
+
+def test_recovery_of_simulated_abilities_does_not_depend_on_the_rotation() -> None:
+    data = simulate(60)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]]) @ np.diag([1, -1])
+    assert data.ability_r(data.theta @ turn, data.a @ turn) == pytest.approx([1, 1])
+    assert min(data.ability_r(data.theta[::-1], data.a)) < 0.5
 
 
 def test_unknown_benchmark_is_refused_with_the_known_ones() -> None:
