@@ -5,7 +5,7 @@ Output  an .npz file: chance (models, items), P(correct) of every cell; seconds 
         without imports and the reading of files; crashes: how many attempts came before, each with the next seed. Of
         ours also theta and a. No chance if every attempt crashed, and no file if the time of --limit ran out.
 
-The Python that runs a peer has to have that peer and nothing else.
+The Python that runs a peer needs no package but that peer.
 
 Programs:
   ours            irt/mirt.py with its defaults
