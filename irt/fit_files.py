@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import IntArray
 from irt.convergence import Estimates, convergence_warnings
-from irt.io import PathLike, atomic_path, atomic_writer, write_rows
+from irt.io import PathLike, atomic_path, atomic_writer, sha256_of, write_rows
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -25,7 +25,10 @@ LIBRARIES = ("pymc", "nutpie", "pytensor", "numba", "numpy", "scipy")
 
 
 def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnostics: dict[str, Any]) -> None:
-    """Write difficulty.csv, ability.csv and diagnostics.json: all three take their places once all are written."""
+    """Write difficulty.csv, ability.csv and diagnostics.json: all three take their places once all are written.
+
+    diagnostics.json gets the hash of difficulty.csv beside what it is given.
+    """
     with (
         atomic_writer(output_dir / "diagnostics.json") as diagnostics_file,
         atomic_writer(output_dir / "ability.csv") as ability_file,
@@ -33,7 +36,10 @@ def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnosti
     ):
         _write_estimates(difficulty_file, "item", "b", matrix.items, fit.difficulty)
         _write_estimates(ability_file, "model", "theta", matrix.models, fit.ability)
-        json.dump(diagnostics, diagnostics_file, indent=2, ensure_ascii=False, allow_nan=False)
+        difficulty_file.flush()
+        table = {"file": "difficulty.csv", "sha256": sha256_of(difficulty_file.name)}
+        said = {**diagnostics, "outputs": {"difficulty": table}}
+        json.dump(said, diagnostics_file, indent=2, ensure_ascii=False, allow_nan=False)
         diagnostics_file.write("\n")
         for handle in (difficulty_file, ability_file, diagnostics_file):
             handle.flush()

@@ -14,7 +14,14 @@ from irt.arrays import FloatArray, IntArray
 from irt.difficulty import normalize
 from irt.io import InputError
 from irt.response_matrix import ResponseMatrix, read_guessing, read_response_matrix
-from propose.calibration_record import CalibrationRecord, check_identities, check_pool, read_record
+from propose.calibration_record import (
+    CalibrationRecord,
+    check_fitted,
+    check_identities,
+    check_pool,
+    read_record,
+)
+from propose.candidate import CANDIDATE_ID
 from verifier.ability_calibration import models_seen, read_calibration
 from verifier.ability_posterior import Abilities, fit_ability
 from verifier.items import Item, read_items
@@ -128,6 +135,7 @@ def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Cal
     """
     check_present(files)
     items = tuple(read_items(files.pool))
+    check_ids(files.pool, items)
     record = read_record(files.difficulty)
     check_pool(record, files.pool, items)
     n_trials = _trials_of(record, n_trials)
@@ -142,12 +150,26 @@ def read_calibrated(files: CalibrationFiles, n_trials: int | None = None) -> Cal
         normalize(table.mean.tolist())
     except ValueError as error:
         raise InputError(f"{files.difficulty}: {error}; there is no scale to find gaps on") from error
+    # Last, as the checks above can say more of what is wrong.
+    check_fitted(record, files.difficulty, files.matrix, files.trials, files.guessing)
     correct, trials = np.array(matrix.correct), np.array(matrix.trials)
     guessing = _guessing(files, matrix, items)
     abilities = fit_ability(correct, trials, guessing, table, own_table=_own_table(files, matrix.models))
     return Calibrated(
         items, table.mean, table.sd, matrix.models, correct, trials, guessing, abilities, n_trials
     )
+
+
+def check_ids(pool: Path, items: Sequence[Item]) -> None:
+    """Hold that no item of a pool is called as candidates are: the candidate of that id would take its place.
+
+    Raises
+    ------
+    InputError
+        With the first that is.
+    """
+    if taken := [item.id for item in items if CANDIDATE_ID.fullmatch(item.id)]:
+        raise InputError(f"{pool}: item {taken[0]!r}: candidates are called so; give it another id")
 
 
 def check_panel(

@@ -1,7 +1,8 @@
 """What a calibration notes of itself beside its fit, so that a run can tell whether it is that of its pool and panel.
 
 `python -m propose.calibrate` writes it into the fit's diagnostics.json: the pool's hash and ids, the identities of the
-verifiers, and the versions of the graders. A calibration from elsewhere may lack any of it, and that is not checked.
+verifiers, and the versions of the graders; the fit adds the hashes of the matrix that it was made from and of its own
+table. A calibration from elsewhere may lack any of it, and that is not checked.
 """
 
 from __future__ import annotations
@@ -13,11 +14,31 @@ from pathlib import Path
 from typing import Any
 
 from irt.io import InputError, sha256_of
+from propose.json_values import check_values
 from verifier.graders.grading import grader_version
 from verifier.items import Item
 
+_AGAIN = "`bash run_experiment.sh calibrate` again"
+MOST_TRIALS = 9999  # of a model and item
+
 # Of the record, as the user reads them where it lacks one.
-WHAT = {"pool": "its pool", "verifiers": "how its models were sampled", "graders": "who graded their answers"}
+WHAT = {
+    "pool": "its pool",
+    "matrix": "its matrix",
+    "table": "its table",
+    "verifiers": "how its models were sampled",
+    "graders": "who graded their answers",
+}
+# What diagnostics.json holds of it, each if it is there.
+_FILE = {"sha256": str}
+_KINDS: dict[str, Any] = {
+    "trials_per_cell": list[int],
+    "pool": Mapping[str, Any],
+    "inputs": Mapping[str, Mapping[str, str]],
+    "outputs": Mapping[str, Mapping[str, str]],
+    "verifiers": Mapping[str, str],
+    "graders": Mapping[str, str],
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +53,10 @@ class CalibrationRecord:
         The largest number of answers of a model to an item.
     pool
         ``sha256`` of the pool, and ``ids`` of its items in their order.
+    inputs
+        Hashes of the files that were fitted, by their names in CalibrationFiles; ``matrix`` is one of them, if any is.
+    table
+        Hash of difficulty.csv.
     verifiers
         Identities by name, as verifier.panel makes them.
     graders
@@ -41,8 +66,15 @@ class CalibrationRecord:
     path: Path
     n_trials: int | None
     pool: Mapping[str, Any] | None
+    inputs: Mapping[str, str]
+    table: str | None
     verifiers: Mapping[str, str] | None
     graders: Mapping[str, str] | None
+
+    @property
+    def matrix(self) -> str | None:
+        """Hash of the matrix that was fitted."""
+        return self.inputs.get("matrix")
 
     @property
     def lacking(self) -> list[str]:
@@ -67,24 +99,67 @@ def graders_of(items: Sequence[Item]) -> dict[str, str]:
 
 
 def read_record(difficulty: Path) -> CalibrationRecord:
-    """Return what the diagnostics.json beside a calibration table says."""
+    """Return what the diagnostics.json beside a calibration table says.
+
+    Raises
+    ------
+    InputError
+        If what it says has not the form of a record.
+    """
     path = difficulty.with_name("diagnostics.json")
     try:
         said = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError, RecursionError):
         said = None
     said = said if isinstance(said, dict) else {}
+    try:
+        check_values(said, {name: kind for name, kind in _KINDS.items() if name in said})
+        if "pool" in said:
+            check_values(said["pool"], _FILE | {"ids": list[str]})
+        inputs, outputs = _hashes(said.get("inputs", {})), _hashes(said.get("outputs", {}))
+        trials = max(said.get("trials_per_cell", []), default=None)
+        if trials is not None and not 1 <= trials <= MOST_TRIALS:
+            raise TypeError(f"trials_per_cell cannot have {trials}; there are 1 to {MOST_TRIALS}")
+    except TypeError as error:
+        raise InputError(f"{path}: not the record of a calibration ({error}); {_AGAIN}") from error
+    return CalibrationRecord(
+        path=path,
+        n_trials=trials,
+        pool=said.get("pool"),
+        inputs=inputs,
+        table=outputs.get("difficulty"),
+        verifiers=said.get("verifiers"),
+        graders=said.get("graders"),
+    )
 
-    def table(name: str) -> dict[str, Any] | None:
-        found = said.get(name)
-        return found if isinstance(found, dict) else None
 
-    trials = said.get("trials_per_cell")
-    whole = trials if isinstance(trials, list) and all(isinstance(one, int) for one in trials) else []
-    pool = table("pool")
-    if pool is not None and not {"sha256", "ids"} <= pool.keys():
-        pool = None
-    return CalibrationRecord(path, max(whole, default=None), pool, table("verifiers"), table("graders"))
+def _hashes(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    for one in files.values():
+        check_values(one, _FILE)
+    return {name: one["sha256"] for name, one in files.items()}
+
+
+def check_fitted(record: CalibrationRecord, table: Path, matrix: Path, trials: Path, guessing: Path) -> None:
+    """Hold a calibration table to what the fit wrote, and the counts to those that it was made from.
+
+    ``trials`` and ``guessing`` need not be there.
+
+    Raises
+    ------
+    InputError
+        With the first that is another.
+    """
+    if record.table not in (None, sha256_of(table)):
+        raise InputError(f"{table}: is not as the fit wrote it ({record.path}); restore it, or {_AGAIN}")
+    if record.matrix is None:
+        return
+    for name, path in (("matrix", matrix), ("trials", trials), ("guessing", guessing)):
+        then, now = record.inputs.get(name), sha256_of(path) if path.exists() else None
+        # One guessing probability for all needs no file.
+        if then != now and not (name == "guessing" and then is None):
+            raise InputError(
+                f"{path}: is not what {table} was fitted to ({record.path}); restore it, or {_AGAIN}"
+            )
 
 
 def check_pool(record: CalibrationRecord, pool: Path, items: Sequence[Item]) -> None:
@@ -97,7 +172,7 @@ def check_pool(record: CalibrationRecord, pool: Path, items: Sequence[Item]) -> 
     """
     if record.pool is None or record.pool["sha256"] == sha256_of(pool):
         return
-    end = f"was calibrated ({record.path}); restore the pool, or `bash run_experiment.sh calibrate` again"
+    end = f"was calibrated ({record.path}); restore the pool, or {_AGAIN}"
     ids = [item.id for item in items]
     if ids != record.pool["ids"]:
         pairs = zip([*ids, None], [*record.pool["ids"], None], strict=False)

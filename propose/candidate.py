@@ -13,15 +13,20 @@ Of several rows for one thing the last one counts: a reply after an error. A row
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, get_type_hints
 
+from propose.json_values import check_values
 from verifier.items import Item
+from verifier.trials import OTHER_OUTCOMES, TRIAL_OUTCOMES
 
 # The stages, in their order, and what each can decide.
 SCREEN, DROP, VERIFY = "screen", "drop", "verify"
 PASSED, REJECTED, ACCEPTED = "passed", "rejected", "accepted"
+STAGES = {SCREEN: (PASSED, REJECTED), DROP: (REJECTED,), VERIFY: (ACCEPTED, REJECTED)}
 
 # Why a candidate went no further, in the order in which it can happen; "" with PASSED and ACCEPTED.
 REASONS: dict[str, str] = {
@@ -41,6 +46,22 @@ REASONS: dict[str, str] = {
     "too_easy": "easier than the gap that it was made for",
     "too_hard": "harder than the gap that it was made for",
     "uncertain": "in a gap, but with less than half of its probability",
+}
+
+# What the figures of a stage are; there are none where the counts are not full.
+FIGURES: dict[str, dict[str, Any]] = {
+    SCREEN: {},
+    DROP: {"wave": int, "probability": float, "b_mean": float, "b_sd": float},
+    VERIFY: {
+        "gap": int | None,
+        "low": float,
+        "high": float,
+        "b_mean": float,
+        "b_sd": float,
+        "p_in_gap": float,
+        "correct": list[int],
+        "trials": list[int],
+    },
 }
 
 
@@ -204,6 +225,10 @@ def last_decision(stages: Mapping[str, Decision]) -> Decision:
     return next(stages[stage] for stage in (VERIFY, DROP, SCREEN) if stage in stages)
 
 
+# Every id that ``candidate_id`` can return.
+CANDIDATE_ID = re.compile(r"r\d{2,}-g\d+-p\d+-c\d+", re.ASCII)
+
+
 def candidate_id(round_: int, gap: int, parent: int, child: int) -> str:
     """Return the id of a candidate; all numbers are from 1."""
     return f"r{round_:02}-g{gap}-p{parent}-c{child}"
@@ -216,18 +241,46 @@ def seed_of(*parts: object) -> int:
 
 
 def candidate_from_row(row: Mapping[str, Any]) -> Candidate:
-    """Return the candidate of a row of kind "candidate"."""
-    return Candidate(**_known(Candidate, row))
+    """Return the candidate of a row of kind "candidate".
+
+    Raises
+    ------
+    TypeError
+        If a value is missing, or of another type.
+    """
+    return Candidate(**_checked(Candidate, row))
 
 
 def solution_from_row(row: Mapping[str, Any]) -> Solution:
-    """Return the solution of a row of kind "solution"."""
-    return Solution(**_known(Solution, row))
+    """Return the solution of a row of kind "solution".
+
+    Raises
+    ------
+    TypeError
+        If a value is missing, of another type, or no outcome.
+    """
+    solution = Solution(**_checked(Solution, row))
+    if solution.outcome not in (*TRIAL_OUTCOMES, *OTHER_OUTCOMES):
+        raise TypeError(f"outcome cannot be {solution.outcome!r}")
+    return solution
 
 
 def decision_from_row(row: Mapping[str, Any]) -> Decision:
-    """Return the decision of a row."""
-    return Decision(**_known(Decision, row))
+    """Return the decision of a row.
+
+    Raises
+    ------
+    TypeError
+        If a value is missing, of another type, or none that the stage can have.
+    """
+    decision = Decision(**_checked(Decision, row))
+    if decision.decision not in STAGES.get(decision.stage, ()):
+        raise TypeError(f"stage {decision.stage!r} cannot decide {decision.decision!r}")
+    if decision.reason not in (REASONS if decision.decision == REJECTED else ("",)):
+        raise TypeError(f"{decision.decision!r} cannot have the reason {decision.reason!r}")
+    if decision.reason != "not_judged":
+        check_values(decision.figures, FIGURES[decision.stage])
+    return decision
 
 
 def decision_row(decision: Decision) -> dict[str, Any]:
@@ -237,5 +290,20 @@ def decision_row(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: row[one.name] for one in fields(kind) if one.name in row}
+def _checked(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row has of the fields of a dataclass, held to their types."""
+    needed, optional = _fields_of(kind)
+    known = needed | {name: hint for name, hint in optional.items() if name in row}
+    check_values(row, known)
+    return {name: row[name] for name in known}
+
+
+@cache
+def _fields_of(kind: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the type hints of the fields without a default, and of those with one, by name."""
+    hints = get_type_hints(kind)
+    with_default = {
+        one.name for one in fields(kind) if (one.default, one.default_factory) != (MISSING, MISSING)
+    }
+    needed = {one.name: hints[one.name] for one in fields(kind) if one.name not in with_default}
+    return needed, {name: hints[name] for name in with_default}

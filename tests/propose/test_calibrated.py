@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +32,11 @@ def write_benchmark(data: Path, benchmark: str = "sim") -> CalibrationFiles:
     write_csv(
         files.difficulty, ["item", "b_mean", "b_sd"], zip(columns, made.b_mean.tolist(), made.b_sd.tolist())
     )
-    said = {"trials_per_cell": [4], "inputs": {"matrix": {"sha256": sha256_of(files.matrix)}}}
+    said = {
+        "trials_per_cell": [4],
+        "inputs": {"matrix": {"sha256": sha256_of(files.matrix)}},
+        "outputs": {"difficulty": {"sha256": sha256_of(files.difficulty)}},
+    }
     files.difficulty.with_name("diagnostics.json").write_text(json.dumps(said))
     return files
 
@@ -67,6 +72,7 @@ def test_a_table_of_trials_counts(files: CalibrationFiles) -> None:
     rows = [line.split(",") for line in files.matrix.read_text().splitlines()]
     rows[1][1] = "0"
     write_csv(files.matrix, rows[0], rows[1:])
+    files.difficulty.with_name("diagnostics.json").write_text('{"trials_per_cell": [3, 4]}')
     trials = [[row[0], *["4"] * (len(row) - 1)] for row in rows[1:]]
     trials[0][1] = "3"
     write_csv(files.trials, rows[0], trials)
@@ -142,7 +148,7 @@ def test_whether_the_table_saw_these_answers_matters_only_with_guessing(files: C
 
 def test_panel_and_matrix_have_the_same_models() -> None:
     matrix, panel = Path("m.csv"), Path("p.toml")
-    silent = CalibrationRecord(Path("d.json"), None, None, None, None)
+    silent = CalibrationRecord(Path("d.json"), None, None, {}, None, None, None)
     check_panel(("a", "b"), {"b": "1", "a": "2"}, matrix, panel, silent)
     with pytest.raises(InputError, match="p.toml: no verifier 'b', which is a row of m.csv"):
         check_panel(("a", "b"), {"a": "1"}, matrix, panel, silent)
@@ -196,13 +202,107 @@ def test_a_calibration_of_another_grader_is_refused(files: CalibrationFiles) -> 
         check_graders(record(files, graders={name: "0.1"}), now)
 
 
-@pytest.mark.parametrize("said", ["", "[]", "{", '{"pool": 1, "trials_per_cell": ["4"]}', '{"pool": {}}'])
+@pytest.mark.parametrize("said", ["", "[]", "{", "{}", '{"models": 12, "inputs": {}}'])
 def test_what_a_calibration_does_not_say_is_not_checked_and_told(files: CalibrationFiles, said: str) -> None:
     files.difficulty.with_name("diagnostics.json").write_text(said)
     found = read_record(files.difficulty)
     assert found.n_trials is None
-    assert found.lacking == ["its pool", "how its models were sampled", "who graded their answers"]
+    assert found.lacking == [
+        *("its pool", "its matrix", "its table"),
+        *("how its models were sampled", "who graded their answers"),
+    ]
     assert read_calibrated(files, 4).n_trials == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"trials_per_cell": ["4"]}, r"trials_per_cell cannot be \['4'\]"),
+        ({"trials_per_cell": [True]}, r"trials_per_cell cannot be \[True\]"),
+        ({"trials_per_cell": [10**30]}, "trials_per_cell cannot have 1000"),
+        ({"trials_per_cell": [0]}, "trials_per_cell cannot have 0"),
+        ({"pool": 1}, "pool cannot be 1"),
+        ({"pool": {}}, "no sha256"),
+        ({"pool": {"sha256": "x", "ids": 5}}, "ids cannot be 5"),
+        ({"inputs": {"matrix": "x"}}, "inputs cannot be"),
+        ({"inputs": {"matrix": {}}}, "no sha256"),
+        ({"outputs": []}, r"outputs cannot be \[\]"),
+        ({"verifiers": {"a": 1}}, "verifiers cannot be"),
+        ({"graders": None}, "graders cannot be None"),
+    ],
+)
+def test_a_record_of_another_form_is_one_line(
+    files: CalibrationFiles, said: dict[str, object], words: str
+) -> None:
+    files.difficulty.with_name("diagnostics.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match=f"diagnostics.json: not the record of a calibration .{words}"):
+        read_calibrated(files, 4)
+
+
+def _zero(files: CalibrationFiles) -> None:
+    header, *rows = (line.split(",") for line in files.matrix.read_text().splitlines())
+    write_csv(files.matrix, header, [[row[0], *["0"] * (len(row) - 1)] for row in rows])
+
+
+def _rotate(files: CalibrationFiles) -> None:
+    header, *rows = (line.split(",") for line in files.matrix.read_text().splitlines())
+    counts = [row[1:] for row in rows]
+    write_csv(
+        files.matrix,
+        header,
+        [[row[0], *of] for row, of in zip(rows, counts[1:] + counts[:1], strict=True)],
+    )
+
+
+def _reverse(files: CalibrationFiles) -> None:
+    header, *rows = (line.split(",") for line in files.difficulty.read_text().splitlines())
+    write_csv(files.difficulty, header, [[row[0], str(-float(row[1])), *row[2:]] for row in rows])
+
+
+def _add_trials(files: CalibrationFiles) -> None:
+    header, *rows = (line.split(",") for line in files.matrix.read_text().splitlines())
+    write_csv(files.trials, header, [[row[0], *["4"] * (len(row) - 1)] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_zero, r"sim_response_matrix.csv: is not what .*difficulty.csv was fitted to"),
+        (_rotate, r"sim_response_matrix.csv: is not what .*difficulty.csv was fitted to"),
+        (_reverse, r"difficulty.csv: is not as the fit wrote it"),
+        (_add_trials, r"sim_trials.csv: is not what .*difficulty.csv was fitted to"),
+    ],
+)
+def test_counts_and_table_of_other_fits_are_refused(
+    files: CalibrationFiles, spoil: Callable[[CalibrationFiles], None], words: str
+) -> None:
+    spoil(files)
+    with pytest.raises(InputError, match=f"{words} .*diagnostics.json.; restore it, or .* calibrate` again"):
+        read_calibrated(files)
+    # A table from elsewhere, of which nothing is known.
+    files.difficulty.with_name("diagnostics.json").write_text('{"trials_per_cell": [4]}')
+    assert read_calibrated(files).n_trials == 4
+
+
+def test_the_guessing_that_was_fitted_is_held_to_where_it_was_a_file(files: CalibrationFiles) -> None:
+    write_csv(files.guessing, ["item_id", "guessing"], [[f"q{n}", 0.25] for n in range(24)])
+    assert (read_calibrated(files).guessing == 0.25).all()
+    fitted = {name: {"sha256": sha256_of(getattr(files, name))} for name in ("matrix", "guessing")}
+    record(files, inputs=fitted)
+    assert (read_calibrated(files).guessing == 0.25).all()
+    write_csv(files.guessing, ["item_id", "guessing"], [[f"q{n}", 0.2] for n in range(24)])
+    with pytest.raises(InputError, match=r"sim_guessing.csv: is not what .* was fitted to"):
+        read_calibrated(files)
+
+
+@pytest.mark.parametrize("taken", ["r01-g1-p1-c2", "r100-g12-p3-c4"])
+def test_an_item_that_is_called_as_a_candidate_is_refused(files: CalibrationFiles, taken: str) -> None:
+    items = calibrated().items
+    write_items(files.pool, [replace(items[0], id=taken), *items[1:]])
+    with pytest.raises(InputError, match=f"sim.jsonl: item '{taken}': candidates are called so"):
+        read_calibrated(files)
+    write_items(files.pool, [replace(items[0], id=f"{taken}x"), *items[1:]])
+    assert read_calibrated(files).items[0].id == f"{taken}x"
 
 
 @pytest.mark.parametrize(
