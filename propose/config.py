@@ -6,13 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from irt.io import InputError, atomic_writer
-from propose.run_folder import REPOSITORY, RunFolder
+from propose.calibration_record import MOST_TRIALS
+from propose.json_values import check_values
+from propose.run_folder import REPOSITORY, RESTORE, RunFolder
 from propose.settings import Settings, settings_from_fields
 
 SCHEMA_VERSION = 1
+# What the panel and the rewriter of a run have.
+ASKED: dict[str, Any] = {"file": str, "identities": Mapping[str, str]}
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,19 @@ def read_config(folder: RunFolder) -> Config:
     try:
         fields = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); restore it from a copy, or init a new run") from error
+        raise InputError(f"{path}: not JSON ({error}); {RESTORE}") from error
     wanted = {*Config.__dataclass_fields__, "schema_version"}
     if not isinstance(fields, dict) or set(fields) != wanted or fields["schema_version"] != SCHEMA_VERSION:
         raise InputError(f"{path}: not the config of a run of this version; init a new run")
-    for name in ("inputs", "panel", "rewriter", "versions"):
-        if not isinstance(fields[name], dict):
-            raise InputError(f"{path}: {name} must be an object; restore it from a copy, or init a new run")
+    kinds = get_type_hints(Config)
+    del kinds["settings"]
+    try:
+        check_values(fields, kinds)
+        for name in ("panel", "rewriter"):
+            check_values(fields[name], ASKED)
+        if not 1 <= fields["n_trials"] <= MOST_TRIALS:
+            raise TypeError(f"n_trials cannot be {fields['n_trials']}")
+    except TypeError as error:
+        raise InputError(f"{path}: not the config of a run ({error}); {RESTORE}") from error
     del fields["schema_version"]
     return Config(**fields | {"settings": settings_from_fields(fields["settings"], str(path))})

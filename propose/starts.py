@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from irt.io import InputError
+from propose.json_values import check_values
 from propose.settings import Settings
 from verifier.journal import read_journal
 
 INTERRUPTED, ERROR = "interrupted", "error"
+_KINDS: dict[str, dict[str, Any]] = {
+    "start": {"time": str, "max_rollouts": int | None, "max_tokens": int | None},
+    "ending": {"time": str, "reason": str, "detail": str},
+}
+_REMEDY = (
+    "restore it from a copy, or remove the file: a run goes on without it, and only its starts are forgotten"
+)
 
 
 @dataclass(frozen=True)
@@ -62,21 +70,19 @@ def read_starts(path: Path) -> list[Start]:
     starts: list[Start] = []
     if not os.path.exists(path):
         return starts
-    for number, row in read_journal(path):
+    for number, row in read_journal(path, _REMEDY):
         try:
+            check_values(row, {"kind": str} | _KINDS.get(str(row.get("kind")), {}))
             if row["kind"] == "start":
-                for cap in (row["max_rollouts"], row["max_tokens"]):
-                    if not isinstance(cap, int | None):
-                        raise TypeError(f"cap {cap!r}")
                 starts.append(Start(row["time"], row["max_rollouts"], row["max_tokens"]))
+            elif row["kind"] != "ending":
+                raise TypeError(f"kind cannot be {row['kind']!r}")
+            elif not starts or starts[-1].ending is not None:
+                raise TypeError("an ending without its start")
             else:
-                ending = Ending(row["time"], row["reason"], row["detail"])
-                last = starts.pop()
-                starts.append(Start(last.time, last.max_rollouts, last.max_tokens, ending))
-        except (KeyError, IndexError, TypeError) as error:
-            raise InputError(
-                f"{path}:{number}: not a row of this journal ({error}); restore the line from a copy, or remove it"
-            ) from error
+                starts[-1] = replace(starts[-1], ending=Ending(row["time"], row["reason"], row["detail"]))
+        except TypeError as error:
+            raise InputError(f"{path}:{number}: not a row of this journal ({error}); {_REMEDY}") from error
     return starts
 
 

@@ -56,8 +56,12 @@ def open_journal(path: PathLike) -> Iterator[Append]:
         os.close(descriptor)
 
 
-def read_journal(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_journal(
+    path: PathLike, remedy: str = "restore the line from a copy, or remove it"
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, record) of a journal, which may be in use; a last line without its end is left out.
+
+    ``remedy`` is what the message advises for a bad line.
 
     Raises
     ------
@@ -72,11 +76,11 @@ def read_journal(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"{path}:{number}: not JSON ({error}); restore the line from a copy, or remove it"
-                ) from error
+                raise InputError(f"{path}:{number}: not JSON ({error}); {remedy}") from error
             if not isinstance(record, dict):
-                raise InputError(f"{path}:{number}: must be a JSON object, found {type(record).__name__}")
+                raise InputError(
+                    f"{path}:{number}: must be a JSON object, found {type(record).__name__}; {remedy}"
+                )
             yield number, record
 
 

@@ -42,6 +42,7 @@ COLUMNS = {
     | {
         "outcome": ((str,), (*TRIAL_OUTCOMES, "error")),
         "text": ((str,), ()),
+        "reasoning": ((str, NoneType), ()),
         "completion_tokens": ((int, NoneType), ()),
         "seconds": ((int, float), ()),
         "attempts": ((int,), ()),
@@ -50,6 +51,7 @@ COLUMNS = {
     | {
         "outcome": ((str,), ("ok", "no_answer", "grader_error", "grader_timeout")),
         "correct": ((bool, NoneType), ()),
+        "answer": ((str, NoneType), ()),
         "key": ((str, NoneType), ()),
         "grader": ((str,), ()),
         "grader_version": ((str,), ()),
@@ -196,20 +198,32 @@ def read_texts(path: PathLike, jobs: Mapping[Key, Job]) -> Iterator[tuple[Job, s
             yield job, row["text"]
 
 
-def _rows(path: PathLike, verifiers: Iterable[Verifier], items: Iterable[Item]) -> Iterator[dict[str, Any]]:
+def checked_rows(path: PathLike) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a journal; none if there is no journal.
+
+    Raises
+    ------
+    InputError
+        With path:line, for a line that is not a row.
+    """
     if not os.path.exists(path):
         return
-    identities = {verifier.name: verifier.identity for verifier in verifiers}
-    prompts = {item.id: prompt_hash(item) for item in items}
     for number, row in read_journal(path):
         _check_row(row, f"{path}:{number}")
+        yield row
+
+
+def _rows(path: PathLike, verifiers: Iterable[Verifier], items: Iterable[Item]) -> Iterator[dict[str, Any]]:
+    identities = {verifier.name: verifier.identity for verifier in verifiers}
+    prompts = {item.id: prompt_hash(item) for item in items}
+    for row in checked_rows(path):
         if (identities.get(row["verifier"]), prompts.get(row["item"])) == (row["identity"], row["prompt"]):
             yield row
 
 
 def _check_row(row: dict[str, Any], where: str) -> None:
     """Hold a row to its columns: one that was edited by hand must not become a count."""
-    if row.get("kind") not in COLUMNS:
+    if row.get("kind") not in tuple(COLUMNS):  # which compares, as a list has no hash
         raise InputError(f"{where}: kind {row.get('kind')!r} is not known; is this a rollout journal?")
     for name, (kinds, values) in COLUMNS[row["kind"]].items():
         if name not in row:

@@ -605,6 +605,8 @@ def test_another_kind_of_journal_is_not_read(undisturbed: Path, tmp_path: Path, 
         ({"completion_tokens": "7"}, "completion_tokens cannot be '7'"),
         ({"attempts": "1"}, "attempts cannot be '1'"),
         ({"kind": "answers"}, "kind 'answers' is not known"),
+        ({"kind": ["answer"]}, r"kind \['answer'\] is not known"),
+        ({"reasoning": 5}, "reasoning cannot be 5"),
     ],
 )
 def test_a_row_edited_by_hand_is_named_and_never_counted(
