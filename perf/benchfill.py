@@ -51,7 +51,8 @@ from propose.loop import Run, run_rounds
 from propose.outcome import Accepted, accepted_of, counts_of
 from propose.prompting import rewrite_prompt
 from propose.recalibrating import Counts, recalibrate
-from propose.run_folder import Journals, RunState, add_rollout_row
+from propose.run_folder import RunState, add_rollout_row
+from propose.run_journals import Journals
 from propose.settings import Settings
 from propose.targets import Gap
 from tests.benchfill_simulation import (

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from irt.io import InputError
 from propose.candidate import Candidate
 from propose.parsing import Unusable, parse_reply
 from verifier.items import Item
 
 
 def candidate_items(candidates: Iterable[Candidate], pool: Iterable[Item]) -> dict[str, Item]:
-    """Return the items of the candidates that are well-formed, by id.
+    """Return the items of the candidates that are well-formed, by id, in the order of their rounds.
 
-    Parameters
-    ----------
-    candidates
-        In the order of their rounds: a parent may be a candidate itself.
+    Raises
+    ------
+    InputError
+        If a parent is neither in the pool nor a well-formed candidate of an earlier round.
     """
     known = {item.id: item for item in pool}
     found: dict[str, Item] = {}
-    for candidate in candidates:
+    for candidate in sorted(candidates, key=lambda one: one.round):
+        if candidate.parent not in known:
+            raise InputError(
+                f"candidates.jsonl: candidate {candidate.id!r} was made from {candidate.parent!r}, which is neither in "
+                "the pool nor an earlier candidate with an item; restore it from a copy, or init a new run"
+            )
         item = read_item(candidate, known)
         if isinstance(item, Item):
             known[candidate.id] = found[candidate.id] = item

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from propose.calibrated import Calibrated
 from propose.candidate import Brief, Decision, RewriterJob, decision_row
 from propose.prompting import rewrite_prompt
-from propose.run_folder import Journals, RunState, add_decision
+from propose.run_folder import RunState, add_decision
+from propose.run_journals import Journals
 from propose.settings import Settings
 from verifier.items import Item
 from verifier.journal import Append

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from irt.arrays import FloatArray
+from irt.io import InputError
 from propose.calibrated import Calibrated
 from propose.candidate import (
     ACCEPTED,
     DROP,
+    REJECTED,
+    SCREEN,
     VERIFY,
     Brief,
     Candidate,
@@ -61,7 +64,13 @@ def plan_round(
         Of the candidates that are well-formed.
     tables_of
         Gives the panel's tables for a guessing probability.
+
+    Raises
+    ------
+    InputError
+        If a candidate that went to the panel is not well-formed.
     """
+    _check_items(decisions, items)
     # By id: replies come in any order.
     earlier = {name: candidates[name] for name in sorted(candidates) if candidates[name].round < number}
     final = {name: last_decision(decisions[name]) for name in earlier if decisions.get(name)}
@@ -101,6 +110,16 @@ def plan_round(
                 name = candidate_id(number, gap_number, parent_number, child)
                 jobs.append(_job(name, number, gap_number, gap, aim, brief, settings, render(brief)))
     return RoundPlan(targets, tuple(jobs))
+
+
+def _check_items(decisions: Mapping[str, Mapping[str, Decision]], items: Mapping[str, Item]) -> None:
+    for name, stages in decisions.items():
+        passed = SCREEN not in stages or stages[SCREEN].decision != REJECTED
+        if passed and name not in items:
+            raise InputError(
+                f"candidates.jsonl: candidate {name!r} went to the panel, and its reply holds no item; restore it from "
+                "a copy, or init a new run"
+            )
 
 
 def _job(

@@ -28,8 +28,9 @@ from propose.calibration_record import graders_of
 from propose.candidate_items import candidate_items
 from propose.config import Config, found_path, read_config
 from propose.rewriter import Rewriter, read_rewriter
-from propose.run_folder import RunFolder, data_root, folder_of, open_journals, read_state
-from propose.starts import ERROR, INTERRUPTED, ending_row, start_row
+from propose.run_folder import RunFolder, data_root, folder_of, read_state
+from propose.run_journals import open_journals
+from propose.starts import ERROR, INTERRUPTED, ending_row, read_starts, start_row
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.grading import check_graders
 from verifier.journal import Append, open_journal
@@ -71,6 +72,7 @@ def main() -> int:
     }
     config = replace(config, settings=replace(config.settings, **caps))
     calibrated = read_inputs(folder, config)
+    read_starts(folder.starts)  # before one is added: `status` could not read them either
     panel = same_panel(folder, config, arguments.panel)
     rewriter = same_rewriter(folder, config, arguments.rewriter)
     with packages_of("requirements_verifier.txt"):

@@ -1,15 +1,13 @@
-"""A run's folder: what is in it, what its rows say, and who may write to it.
+"""A run's folder: what is in it, and what its rows say.
 
-All that is known of a run is read from its rows; nothing is kept anywhere else, so it can be killed at any byte. The
-journals are opened together and locked: a second run on the same folder refuses.
+All that is known of a run is read from its rows; nothing is kept anywhere else, so it can be killed at any byte.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from irt.arrays import IntArray
 from irt.io import InputError
 from propose.candidate import (
     ACCEPTED,
+    SCREEN,
     VERIFY,
     Candidate,
     Decision,
@@ -29,11 +28,25 @@ from propose.candidate import (
     solution_from_row,
 )
 from propose.deciding import PanelAnswer
-from verifier.journal import Append, open_journal, read_journal
-from verifier.trials import TRIAL_OUTCOMES
+from propose.json_values import check_values
+from verifier.journal import read_journal
+from verifier.trials import TRIAL_OUTCOMES, checked_rows
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHARACTERS_A_TOKEN = 4  # where a server does not count
+# What helps where a row is lost or spoiled. Without it the rest of the run would not mean what it says.
+RESTORE = "restore it from a copy, or init a new run"
+# What a row of rounds.jsonl holds.
+ROUND: dict[str, Any] = {
+    "round": int,
+    "targets": list[Mapping[str, float]],
+    "unresolvable": list[Mapping[str, float]],
+    "candidates": int,
+    "reasons": Mapping[str, int],
+    "accepted": list[str],
+    "rollouts": int,
+    "tokens": int,
+}
 
 
 @dataclass(frozen=True)
@@ -91,10 +104,23 @@ def folder_of(benchmark: str, run: str) -> RunFolder:
     InputError
         For a name that is not one of a folder.
     """
-    for what, name in (("benchmark", benchmark), ("run", run)):
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-            raise InputError(f"{what} {name!r}: a name has letters, digits, '.', '_' and '-' alone")
+    check_name("benchmark", benchmark)
+    check_name("run", run)
     return RunFolder(results_root() / benchmark / run)
+
+
+def check_name(what: str, name: str) -> None:
+    """Hold a name to what can be one of a file and of a folder.
+
+    Raises
+    ------
+    InputError
+        If it cannot; ``what`` begins the message.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError(
+            f"{what} {name!r}: a name has letters, digits, '.', '_' and '-' alone, and begins with one of the first two"
+        )
 
 
 @dataclass
@@ -166,20 +192,22 @@ class RunState:
 
 def add_candidate_row(state: RunState, row: Mapping[str, Any]) -> None:
     """Take in a row of candidates.jsonl."""
-    failed = row["error"] is not None
+    check_values(row, {"kind": str, "error": str | None})
+    written: Candidate | Solution
     if row["kind"] == "candidate":
-        candidate = candidate_from_row(row)
-        state.failed_candidates.pop(candidate.id, None)
-        (state.failed_candidates if failed else state.candidates)[candidate.id] = candidate
+        written = candidate_from_row(row)
+        state.failed_candidates.pop(written.id, None)
+        candidates = state.candidates if written.error is None else state.failed_candidates
+        candidates[written.id] = written
     elif row["kind"] == "solution":
-        solution = solution_from_row(row)
-        state.failed_solutions.get(solution.id, {}).pop(solution.number, None)
-        solutions = state.failed_solutions if failed else state.solutions
-        solutions.setdefault(solution.id, {})[solution.number] = solution
+        written = solution_from_row(row)
+        state.failed_solutions.get(written.id, {}).pop(written.number, None)
+        solutions = state.solutions if written.error is None else state.failed_solutions
+        solutions.setdefault(written.id, {})[written.number] = written
     else:
-        raise KeyError(f"kind {row['kind']!r}")
-    if not failed:
-        state.spent.rewriter_tokens += _tokens(row, "reply")
+        raise TypeError(f"kind cannot be {row['kind']!r}")
+    if written.error is None:
+        state.spent.rewriter_tokens += _tokens(written.completion_tokens, written.reply, written.reasoning)
 
 
 def add_rollout_row(state: RunState, row: Mapping[str, Any]) -> None:
@@ -190,7 +218,7 @@ def add_rollout_row(state: RunState, row: Mapping[str, Any]) -> None:
     key = row["verifier"], row["trial"]
     if row["kind"] == "answer":
         state.spent.rollouts += 1
-        state.spent.panel_tokens += _tokens(row, "text")
+        state.spent.panel_tokens += _tokens(row["completion_tokens"], row["text"], row["reasoning"])
         # A text waits for its verdict; without one, or cut off, the answer is wrong.
         answers[key] = None if row["outcome"] == "ok" else PanelAnswer(False, None)
     else:
@@ -203,61 +231,80 @@ def add_decision(state: RunState, decision: Decision) -> None:
     state.decisions.setdefault(decision.id, {})[decision.stage] = decision
 
 
+def add_round(state: RunState, row: dict[str, Any]) -> None:
+    """Take in the row of a finished round."""
+    check_values(row, ROUND)
+    for gap in (*row["targets"], *row["unresolvable"]):
+        check_values(gap, {"low": float, "high": float, "width": float})
+    expected = len(state.rounds) + 1
+    if row["round"] != expected:
+        raise TypeError(f"round {row['round']}, where {expected} is expected")
+    state.rounds.append(row)
+
+
 def read_state(folder: RunFolder) -> RunState:
     """Return what the journals of a run say; they may be in use.
 
     Raises
     ------
     InputError
-        With path:line, for a line that is not a row of its journal.
+        With path:line, for a line that is not a row of its journal; with the candidate, where a row is about one whose
+        own row is not there.
     """
     state = RunState()
-    for path, add in (
-        (folder.candidates, lambda row: add_candidate_row(state, row)),
-        (folder.rollouts, lambda row: add_rollout_row(state, row)),
-        (folder.decisions, lambda row: add_decision(state, decision_from_row(row))),
-        (folder.rounds, state.rounds.append),
-    ):
-        if not os.path.exists(path):
-            continue
-        for number, row in read_journal(path):
-            try:
-                add(row)
-            except (KeyError, TypeError, AttributeError) as error:
-                raise InputError(
-                    f"{path}:{number}: not a row of this journal ({error}); restore the line from a copy, or remove it"
-                ) from error
+    # What rests on a row is read before it: a run that goes on meanwhile may have written both in between.
+    _read(folder.rounds, lambda row: add_round(state, row))
+    _read(folder.decisions, lambda row: add_decision(state, decision_from_row(row)))
+    for row in checked_rows(folder.rollouts):
+        add_rollout_row(state, row)
+    _read(folder.candidates, lambda row: add_candidate_row(state, row))
+    _check_references(folder, state)
     return state
 
 
-@dataclass(frozen=True)
-class Journals:
-    """The open journals of a run."""
+def _read(path: Path, add: Callable[[dict[str, Any]], None]) -> None:
+    if not os.path.exists(path):
+        return
+    for number, row in read_journal(path, RESTORE):
+        try:
+            add(row)
+        except TypeError as error:
+            raise InputError(f"{path}:{number}: not a row of this journal ({error}); {RESTORE}") from error
 
-    candidates: Append
-    rollouts: Append
-    decisions: Append
-    rounds: Append
 
+def _check_references(folder: RunFolder, state: RunState) -> None:
+    """Hold every row to the rows that it rests on.
 
-@contextlib.contextmanager
-def open_journals(folder: RunFolder) -> Iterator[Journals]:
-    """Open and lock a run's journals.
-
-    Raises
-    ------
-    InputError
-        If another process has them.
+    A candidate whose row is lost cannot be asked for again: what was decided, solved and answered is about the text
+    that the rewriter wrote then.
     """
-    with contextlib.ExitStack() as stack:
-        paths = (folder.candidates, folder.rollouts, folder.decisions, folder.rounds)
-        yield Journals(*(stack.enter_context(open_journal(path)) for path in paths))
+    decided = {
+        name: folder.decisions
+        for name, stages in state.decisions.items()
+        if name not in state.failed_candidates or not _is_without_reply(stages)
+    }
+    answered = dict.fromkeys(state.answers, folder.rollouts)
+    solved = dict.fromkeys([*state.solutions, *state.failed_solutions], folder.candidates)
+    for name, path in (solved | answered | decided).items():
+        if name not in state.candidates:
+            raise InputError(
+                f"{path}: a row is about candidate {name!r}, and {folder.candidates} has none with its text; {RESTORE}"
+            )
+    accepted = {decision.id for decision in state.accepted}
+    for row in state.rounds:
+        if lost := [name for name in row["accepted"] if name not in accepted]:
+            raise InputError(
+                f"{folder.rounds}: round {row['round']} accepted {lost[0]!r}, and {folder.decisions} does not say so; "
+                f"{RESTORE}"
+            )
 
 
-def _tokens(row: Mapping[str, Any], text: str) -> int:
+def _is_without_reply(stages: Mapping[str, Decision]) -> bool:
+    return set(stages) == {SCREEN} and stages[SCREEN].reason == "no_reply"
+
+
+def _tokens(counted: int | None, text: str, reasoning: str | None) -> int:
     """Return the tokens of a reply: as the server counts, else by its length."""
-    counted = row["completion_tokens"]
     if counted is not None:
-        return int(counted)
-    written = len(row[text]) + len(row["reasoning"] or "")
-    return -(-written // CHARACTERS_A_TOKEN)
+        return counted
+    return -(-(len(text) + len(reasoning or "")) // CHARACTERS_A_TOKEN)

@@ -22,7 +22,8 @@ from propose.calibrated import Calibrated, files_of, read_calibrated
 from propose.candidate import RewriterJob
 from propose.config import Config, write_config
 from propose.loop import Run, run_rounds
-from propose.run_folder import RunFolder, RunState, open_journals
+from propose.run_folder import RunFolder, RunState
+from propose.run_journals import open_journals
 from propose.settings import Settings
 from verifier.ability_posterior import Calibration, fit_ability
 from verifier.asking import seed_of

@@ -10,7 +10,8 @@ import numpy as np
 
 from propose.calibrated import Calibrated
 from propose.loop import Ending, Run, run_rounds
-from propose.run_folder import Journals, RunState
+from propose.run_folder import RunState
+from propose.run_journals import Journals
 from propose.settings import Settings
 from tests.benchfill_simulation import SimulatedRewriter, ask_panel
 from verifier.ability_posterior import Abilities, Calibration, fit_ability

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from irt.tables import read_filled_rows
-from propose.run_folder import RunFolder, open_journals
+from propose.run_folder import RunFolder
+from propose.run_journals import open_journals
 from propose.starts import read_starts
 from tests.benchfill_simulation import pool_with_gap, write_benchmark
 from tests.signals import allow_interrupts
