@@ -33,10 +33,11 @@ from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, sha256_of
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
-from propose.calibrated import CalibrationFiles, check_present, files_of
-from propose.calibration_record import graders_of, record_fields
+from propose.calibrated import CalibrationFiles, check_ids, check_present, files_of
+from propose.calibration_record import MOST_TRIALS, graders_of, record_fields
 from propose.config import Config, read_config
-from propose.run_folder import RunFolder, data_root, results_root
+from propose.prompting import check_prompts
+from propose.run_folder import RunFolder, check_name, data_root, results_root
 from verifier.counts import GUESSING, MATRIX, TRIALS, summarise, warnings_of, write_matrix
 from verifier.graders.grader_pool import GraderPool
 from verifier.graders.grading import check_graders, check_item
@@ -57,7 +58,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("benchmark", help="its name, as in data/pool/BENCHMARK.jsonl")
     parser.add_argument("--panel", type=Path, required=True, help="who answers, TOML")
     parser.add_argument(
-        "--trials", type=whole_number(1, 9999), default=8, help="answers a verifier and item (%(default)s)"
+        "--trials",
+        type=whole_number(1, MOST_TRIALS),
+        default=8,
+        help="answers a verifier and item (%(default)s)",
     )
     parser.add_argument("--regrade", action="store_true", help="grade the stored answers again")
     parser.add_argument("--tune", type=whole_number(1), help="warm-up draws a chain of the fit (%(default)s)")
@@ -71,11 +75,15 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Ask what is missing, write the matrix, fit it."""
     arguments = parse_arguments()
+    # What init would refuse is refused before the first answer is paid for.
+    check_name("benchmark", arguments.benchmark)
     files = files_of(data_root(), arguments.benchmark)
     check_present(files, "pool")
     items = read_items(files.pool)
+    check_ids(files.pool, items)
     for item in items:
         check_item(item)
+    check_prompts(arguments.benchmark, items)
     panel = read_panel(arguments.panel)
     if any(config.n_trials != arguments.trials for config in runs_made_with(files, "matrix")):
         keep_for_runs(files, "matrix")

@@ -21,7 +21,7 @@ from pathlib import Path
 from irt.command import CommandParser, run, whole_number
 from irt.io import sha256_of
 from propose.calibrated import Calibrated, CalibrationFiles, check_panel, files_of, read_calibrated
-from propose.calibration_record import check_graders, graders_of, read_record
+from propose.calibration_record import MOST_TRIALS, check_graders, graders_of, read_record
 from propose.config import Config, check_new, stored_path, write_config
 from propose.prompting import check_prompts
 from propose.rewriter import DEFAULT, Rewriter, read_rewriter
@@ -41,7 +41,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("run", help="a name for the run, new for this benchmark")
     parser.add_argument("--panel", type=Path, required=True, help="who answers, TOML")
     parser.add_argument("--rewriter", type=Path, default=DEFAULT, help="who writes, TOML (%(default)s)")
-    parser.add_argument("--trials", type=whole_number(1, 9999), help="of the calibration (as its fit says)")
+    parser.add_argument(
+        "--trials", type=whole_number(1, MOST_TRIALS), help="of the calibration (as its fit says)"
+    )
     for name, text in (
         ("gaps", "gaps that a round fills"),
         ("max_rounds", "rounds at most"),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from irt.io import InputError, write_csv
-from propose import init
+from propose import calibrate, init
 from propose.calibrated import files_of, read_calibrated
 from propose.calibration_record import graders_of, record_fields
 from tests.propose.served import BENCHMARK, ROOT, Place, place
@@ -201,8 +201,8 @@ def _trials_of_another_matrix(here: Place) -> None:
         ),
         (
             _matrix("simulated-03", "somebody"),
-            "PLACE/panel.toml: no verifier 'somebody', which is a row of DATA/matrix/sim_response_matrix.csv; the "
-            "models that calibrated the benchmark must answer new items too",
+            "DATA/matrix/sim_response_matrix.csv: is not what DATA/calibration/sim/difficulty.csv was fitted to "
+            "(DATA/calibration/sim/diagnostics.json); restore it, or `bash run_experiment.sh calibrate` again",
         ),
         (
             _other_trials,
@@ -296,6 +296,41 @@ def test_init_on_published_items_and_a_simulated_calibration(here: Place, benchm
     )
     assert made.returncode == 0, made.stderr
     assert f"{len(items)} items, b from" in made.stdout
+
+
+def _called_as_a_candidate(here: Place) -> None:
+    pool = files_of(here.path / "data", BENCHMARK).pool
+    items = read_items(pool)
+    write_items(pool, [replace(items[0], id="r01-g1-p1-c2"), *items[1:]])
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "spoil", "words"),
+    [
+        ("my bench", lambda here: None, "benchmark 'my bench': a name has letters, digits"),
+        ("../pool/sim", lambda here: None, "benchmark '../pool/sim': a name has letters, digits"),
+        (BENCHMARK, _called_as_a_candidate, "sim.jsonl: item 'r01-g1-p1-c2': candidates are called so"),
+    ],
+)
+def test_calibrate_pays_for_nothing_that_init_refuses(
+    here: Place,
+    benchmark: str,
+    spoil: Callable[[Place], object],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoil(here)
+    files = files_of(here.path / "data", benchmark)
+    if not files.pool.exists():
+        write_items(files.pool, make_items(5, seed=1))
+    before = sorted(here.path.rglob("*"))
+    for name in ("BENCHFILL_DATA", "BENCHFILL_RESULTS"):
+        monkeypatch.setenv(name, here.environment()[name])
+    monkeypatch.setattr(sys, "argv", ["calibrate", benchmark, "--panel", str(here.panel)])
+    with pytest.raises(InputError) as refused:
+        calibrate.main()
+    assert words in str(refused.value)
+    assert sorted(here.path.rglob("*")) == before
 
 
 def test_run_without_init_is_one_line(here: Place) -> None:
