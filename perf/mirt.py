@@ -17,7 +17,7 @@ program that has not ended after a quarter of an hour is stopped.
 Table 4: a tenth of the items chosen without a fifth of the models, which then are judged: the correlation of their
 abilities by these items with those by all items, beside random items and random ones of the same mix of difficulty.
 Last, each bar with what was measured. It ends with 1 where one is missed. The bars of accuracy and log-loss on real
-data are what a prototype with fixed priors and one start reached on other random cells.
+data are what a prototype with fixed priors and one start reached on other random cells, on set B with 4 dimensions.
 
 Examples:
   python perf/mirt.py --only simulated    # a quick look
@@ -83,17 +83,18 @@ FRACTION, MODEL_FOLDS, DRAWS = 0.1, 5, 20
 
 
 class RealSet(NamedTuple):
-    """Benchmarks with common models, the dimensions to compare, and the prototype's accuracy and log-loss."""
+    """Benchmarks, the dimensions to compare, and what the prototype reached, with which D if that is known."""
 
     matrices: tuple[str, ...]
     dims: tuple[int, ...]
     accuracy: float
     log_loss: float
+    prototype_dims: int | None
 
 
 SETS = {
     "A": RealSet(
-        ("gsm8k__zeroeval", "math_level5__zeroeval", "cruxeval_o__zeroeval"), (1, 2, 3, 4), 0.871, 0.304
+        ("gsm8k__zeroeval", "math_level5__zeroeval", "cruxeval_o__zeroeval"), (1, 2, 3, 4), 0.871, 0.304, None
     ),
     "B": RealSet(
         (
@@ -106,6 +107,7 @@ SETS = {
         (1, 2, 3, 4, 8),
         0.893,
         0.243,
+        4,
     ),
 }
 # The gain over the benchmark mean that BenchMIRT's authors report of their own data: 79 % against 70 %.
@@ -240,13 +242,13 @@ def print_set(name: str, data: Benchmarks) -> list[Bar]:
         f"{len(data.models):,} models, {len(data.items):,} items, {int(cells.trials.sum()):,} hidden answers"
     )
     print(f"{name:3} {size}; fits that had not converged: {unconverged}")
-    own = f"{best}-D"
+    own, like = f"{best}-D", f"{expected.prototype_dims or best}-D"
     over_mean = micro[own, BENCHMARK_MEAN, "accuracy"].value
     # A difference is below 0 where the log-loss is lower.
     over_additive = -micro[own, ADDITIVE, "log-loss"].high
     return [
-        Bar(f"{name}, {own}: accuracy", micro[own, "", "accuracy"].value, expected.accuracy, 1.0),
-        Bar(f"{name}, {own}: log-loss", micro[own, "", "log-loss"].value, 0.0, expected.log_loss),
+        Bar(f"{name}, {like}: accuracy", micro[like, "", "accuracy"].value, expected.accuracy, 1.0),
+        Bar(f"{name}, {like}: log-loss", micro[like, "", "log-loss"].value, 0.0, expected.log_loss),
         Bar(f"{name}, {own}: accuracy above the benchmark mean's", over_mean, AUTHORS_GAIN, 1.0),
         Bar(f"{name}, {own}: log-loss below the additive's, lower limit", over_additive, 0.0, np.inf),
     ]
