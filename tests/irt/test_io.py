@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import os
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from irt.convergence import Estimates
 from irt.fit_files import write_fit
-from irt.io import InputError, atomic_path, atomic_writer, csv_rows, open_text, write_csv
+from irt.io import InputError, atomic_path, atomic_writer, csv_rows, open_text, sha256_of, write_csv
 from irt.rasch import RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -115,3 +116,5 @@ def test_the_files_of_a_fit_change_together_or_not_at_all(tmp_path: Path) -> Non
     write_fit(tmp_path, matrix, fit, {"new": 1})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ability.csv", "diagnostics.json", "difficulty.csv"]
     assert "old" not in "".join(p.read_text() for p in tmp_path.iterdir())
+    table = json.loads((tmp_path / "diagnostics.json").read_text())["outputs"]["difficulty"]
+    assert table == {"file": "difficulty.csv", "sha256": sha256_of(tmp_path / "difficulty.csv")}
