@@ -125,7 +125,7 @@ def select_items(fit: MirtFit, probability: FloatArray, dimension: int, strata: 
     return np.array(chosen, dtype=np.int64)
 
 
-def random_items(items: int, count: int, rng: np.random.Generator) -> IntArray:
+def random_items(items: IntArray, count: int, rng: np.random.Generator) -> IntArray:
     """Return ``count`` of the items drawn at random: the control without any choice."""
     return rng.permutation(items)[:count]
 
@@ -133,4 +133,4 @@ def random_items(items: int, count: int, rng: np.random.Generator) -> IntArray:
 def matched_items(strata: Strata, rng: np.random.Generator) -> IntArray:
     """Return items drawn at random within the groups: the control with the mix of difficulty, without the choice."""
     drawn = [rng.permutation(members)[:keep] for members, keep in zip(strata.bins, strata.quota, strict=True)]
-    return np.concatenate(drawn)
+    return np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])

@@ -1,7 +1,9 @@
 """Judges a way of choosing items by models that were not used for the choice, beside random subsets.
 
-The models are split into folds. For each fold the items are fitted and chosen without its models; then the kept items
-must tell what all items say of these models: their ability on the dimension and their score on every benchmark.
+The models are split into folds. For each fold the items are fitted without its models, and chosen twice: of all items,
+as a user would keep them; and of a random half of each benchmark's items, the same share, because the ability by all
+items contains the answers to the kept ones, whose luck is then on both sides of a correlation, most of all where they
+weigh most. The other half, from which no subset takes anything, has no part in that.
 
 M models, N items, R random draws of a subset.
 """
@@ -15,7 +17,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from irt.arrays import FloatArray, IntArray
-from irt.intervals import Figure, correlations, figure, resampled_counts
+from irt.intervals import UNDEFINED, Figure, correlations, figure, resampled_counts
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_models
 from irt.mirt_data import Benchmarks
 from irt.mirt_updates import Gaussian
@@ -29,25 +31,34 @@ from irt.selection import (
     stratify,
 )
 
-FIGURES = ("Pearson", "Spearman", "score error")
+FIGURES = ("Pearson", "Spearman", "score error", "part-whole r")
+# By answers that are on both sides: a gain in it is no evidence.
+PART_WHOLE = FIGURES.index("part-whole r")
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """What subsets say of models that had no part in their choice.
+    """What subsets say of models that had no part in their choice; the items are fitted without the model.
 
     Attributes
     ----------
-    full
-        (M,) ability on the dimension by all answers, the items fitted without the model.
+    other
+        (M,) ability on the dimension by the half of the items that no subset of the first half is taken from.
     ability
-        (M, R) ability by the answers to the kept items alone.
+        (M, R) ability by the answers to items kept of the first half.
+    full
+        (M,) ability by all answers.
+    part
+        (M, R) ability by the answers to items kept of all.
     error
-        (M, R) distance of the predicted from the true share correct, mean over the benchmarks that the model answered.
+        (M, R) distance of the share correct that these predict from the true one, mean over the benchmarks that the
+        model answered.
     """
 
-    full: FloatArray
+    other: FloatArray
     ability: FloatArray
+    full: FloatArray
+    part: FloatArray
     error: FloatArray
 
 
@@ -73,24 +84,26 @@ def check_selection(
     draws: int,
     report: Callable[[int], None],
 ) -> Check:
-    """Choose ``count`` items without the models of each fold, and see what they say of these models.
+    """Choose items without the models of each fold, and see what they say of these models.
 
     Parameters
     ----------
     whole, turn
         The fit of all models as it came, and the T that brings it to its final axes. Each fold's loadings are turned
         to these, so that the dimension is the same one.
+    count
+        How many to choose of all items; of half of them, the same share.
     draws
         Random subsets of each of the two kinds, drawn anew for each fold.
     report
         Called with the number of folds that are done.
     """
     rng = np.random.default_rng(settings.seed)
-    models = len(data.models)
+    models, items = len(data.models), np.arange(len(data.items))
     fold_of = rng.permutation(models) % folds
-    full = np.empty(models)
-    ability = [np.empty((models, size)) for size in (1, draws, draws)]
-    error = [np.empty((models, size)) for size in (1, draws, draws)]
+    kinds = [
+        Unseen(*(np.empty((models, size)[:axes]) for axes in (1, 2, 1, 2, 2))) for size in (1, draws, draws)
+    ]
     not_converged = 0
     for fold in range(folds):
         seen, unseen = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -98,25 +111,55 @@ def check_selection(
         fit = fit_mirt(correct, trials, data.benchmark_of, settings)
         not_converged += not fit.converged
         fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
-        chances = fit.probability()
         pool = separating_items(correct, trials)
-        strata = stratify(expected_easiness(chances), data.benchmark_of, pool, count)
-        chosen = select_items(fit, chances, dimension, strata)
         judged = data.keep_models(unseen)
-        full[unseen] = score_models(fit, judged.correct, judged.trials).mean[:, dimension]
-        subsets = (
-            [chosen],
-            [matched_items(strata, rng) for _ in range(draws)],
-            [random_items(len(data.items), strata.count, rng) for _ in range(draws)],
-        )
-        for kind, kept in enumerate(subsets):
-            for draw, items in enumerate(kept):
-                abilities = _score_by(fit, judged, items)
-                ability[kind][unseen, draw] = abilities.mean[:, dimension]
-                error[kind][unseen, draw] = score_error(judged, items, probability(abilities, fit.items))
+        half, other = halves(data.benchmark_of, rng)
+        share = max(1, round(count * len(half) / len(items)))
+        by_other = _score_by(fit, judged, other).mean[:, dimension]
+        by_all = _score_by(fit, judged, items).mean[:, dimension]
+        of_half = _subsets(fit, data, dimension, half, pool, share, draws, rng)
+        of_all = _subsets(fit, data, dimension, items, pool, count, draws, rng)
+        for kind, kept_of_half, kept_of_all in zip(kinds, of_half, of_all, strict=True):
+            kind.other[unseen], kind.full[unseen] = by_other, by_all
+            for draw, kept in enumerate(kept_of_half):
+                kind.ability[unseen, draw] = _score_by(fit, judged, kept).mean[:, dimension]
+            for draw, kept in enumerate(kept_of_all):
+                abilities = _score_by(fit, judged, kept)
+                kind.part[unseen, draw] = abilities.mean[:, dimension]
+                kind.error[unseen, draw] = score_error(judged, kept, probability(abilities, fit.items))
         report(fold + 1)
-    selected, matched, random = (Unseen(full, *both) for both in zip(ability, error, strict=True))
-    return Check(selected, matched, random, not_converged)
+    return Check(*kinds, not_converged)
+
+
+def halves(benchmark_of: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Split the items of every benchmark at random; of an odd number, the one left over joins the first half."""
+    first, second = [], []
+    for number in np.unique(benchmark_of):
+        members = rng.permutation(np.flatnonzero(benchmark_of == number))
+        middle = -(-len(members) // 2)
+        first.append(members[:middle])
+        second.append(members[middle:])
+    return np.concatenate(first), np.concatenate(second)
+
+
+def _subsets(
+    fit: MirtFit,
+    data: Benchmarks,
+    dimension: int,
+    items: IntArray,
+    pool: IntArray,
+    count: int,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[list[IntArray], list[IntArray], list[IntArray]]:
+    """Return what is selected of these items, and the matched and random draws; ``pool`` has those that separate."""
+    chances = fit.probability()
+    strata = stratify(expected_easiness(chances), data.benchmark_of, np.intersect1d(pool, items), count)
+    return (
+        [select_items(fit, chances, dimension, strata)],
+        [matched_items(strata, rng) for _ in range(draws)],
+        [random_items(items, strata.count, rng) for _ in range(draws)],
+    )
 
 
 def _score_by(fit: MirtFit, data: Benchmarks, items: IntArray) -> Gaussian:
@@ -145,7 +188,7 @@ def score_error(data: Benchmarks, items: IntArray, chances: FloatArray) -> Float
 
 
 def figures(unseen: Unseen, weights: FloatArray) -> FloatArray:
-    """Return the figures of each draw for each weighting of the models, (3, W, R), in the order of ``FIGURES``.
+    """Return the figures of each draw for each weighting of the models, (4, W, R), in the order of ``FIGURES``.
 
     Parameters
     ----------
@@ -156,9 +199,14 @@ def figures(unseen: Unseen, weights: FloatArray) -> FloatArray:
     counted = weights @ known
     with np.errstate(invalid="ignore"):
         error = weights @ np.where(known, unseen.error, 0) / np.where(counted > 0, counted, np.nan)
-    ranks = rankdata(unseen.full), rankdata(unseen.ability, axis=0)
+    ranks = rankdata(unseen.other), rankdata(unseen.ability, axis=0)
     return np.stack(
-        [correlations(unseen.full, unseen.ability, weights), correlations(*ranks, weights), error]
+        [
+            correlations(unseen.other, unseen.ability, weights),
+            correlations(*ranks, weights),
+            error,
+            correlations(unseen.full, unseen.part, weights),
+        ]
     )
 
 
@@ -166,7 +214,7 @@ def summary(check: Check, seed: int) -> dict[str, list[Figure]]:
     """Return the figures of ``FIGURES`` for selected, matched, random, and selected minus each of the two.
 
     The intervals of matched and random are over draws, around their mean; all others over bootstrap resamples of the
-    models, the control being the mean of its draws.
+    models, the control being the mean of its draws. A gain in the part-whole correlation is not given.
     """
     once, weights = np.ones((1, len(check.selected.full))), resampled_counts(len(check.selected.full), seed)
     at = {name: figures(getattr(check, name), once)[:, 0] for name in ("selected", "matched", "random")}
@@ -179,5 +227,7 @@ def summary(check: Check, seed: int) -> dict[str, list[Figure]]:
     for name in ("matched", "random"):
         gain = at["selected"].mean(axis=1) - at[name].mean(axis=1)
         gains = spread["selected"] - spread[name]
-        found[f"selected minus {name}"] = [figure(gain[k], gains[k]) for k in range(len(FIGURES))]
+        found[f"selected minus {name}"] = [
+            UNDEFINED if k == PART_WHOLE else figure(gain[k], gains[k]) for k in range(len(FIGURES))
+        ]
     return found

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
+from irt.intervals import UNDEFINED
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.rotation import canonical
 from irt.selection import (
@@ -18,7 +19,7 @@ from irt.selection import (
     separating_items,
     stratify,
 )
-from irt.selection_check import Unseen, check_selection, figures, score_error, summary
+from irt.selection_check import Unseen, check_selection, figures, halves, score_error, summary
 from tests.planted_abilities import Planted, on_first, on_second, plant
 
 SETTINGS = MirtSettings(dims=2, starts=1)
@@ -131,7 +132,7 @@ def test_controls_draw_what_they_say() -> None:
     for items in drawn:
         assert [np.isin(members, items).sum() for members in strata.bins] == list(strata.quota)
     assert set(np.concatenate(drawn)) == set(range(0, 40, 2))
-    free = [random_items(40, 11, rng) for _ in range(200)]
+    free = [random_items(np.arange(40), 11, rng) for _ in range(200)]
     assert all(len(set(items)) == 11 for items in free)
     assert set(np.concatenate(free)) == set(range(40))
 
@@ -150,13 +151,15 @@ def test_score_error_by_hand() -> None:
 
 def test_figures_of_resamples_are_those_of_the_repeated_models() -> None:
     rng = np.random.default_rng(0)
-    unseen = Unseen(rng.normal(size=9), rng.normal(size=(9, 2)), rng.random((9, 2)))
+    shapes: tuple[tuple[int, ...], ...] = ((9,), (9, 2), (9,), (9, 2), (9, 2))
+    unseen = Unseen(*(rng.normal(size=shape) for shape in shapes))
     counts = np.array([[1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 2, 3, 0, 1, 1, 1, 1, 0]], dtype=float)
-    pearson, spearman, error = figures(unseen, counts)
+    pearson, spearman, error, part_whole = figures(unseen, counts)
     rows = np.repeat(np.arange(9), counts[1].astype(int))
-    assert pearson[1, 1] == pytest.approx(np.corrcoef(unseen.full[rows], unseen.ability[rows, 1])[0, 1])
+    assert pearson[1, 1] == pytest.approx(np.corrcoef(unseen.other[rows], unseen.ability[rows, 1])[0, 1])
+    assert part_whole[1, 0] == pytest.approx(np.corrcoef(unseen.full[rows], unseen.part[rows, 0])[0, 1])
     assert error[1, 0] == pytest.approx(unseen.error[rows, 0].mean())
-    ranks = np.argsort(np.argsort(unseen.full)), np.argsort(np.argsort(unseen.ability[:, 0]))
+    ranks = np.argsort(np.argsort(unseen.other)), np.argsort(np.argsort(unseen.ability[:, 0]))
     assert spearman[0, 0] == pytest.approx(np.corrcoef(*ranks)[0, 1])
 
 
@@ -180,18 +183,29 @@ def test_the_choice_beats_both_controls_on_unseen_models(half: tuple[Planted, Mi
     assert max(abs(np.corrcoef(check.selected.full, planted.theta.T)[0, 1:])) > 0.9
 
 
-def test_noise_is_not_told_from_models_that_were_not_seen() -> None:
-    """Items chosen on the very models that they are judged by would correlate with anything."""
-    rng = np.random.default_rng(1)
-    planted = plant({"noise": on_first(300, 0)}, models=24)
-    data = planted.data
+@pytest.mark.parametrize("seed", range(4))
+def test_on_pure_noise_the_choice_gains_nothing(seed: int) -> None:
+    """Neither may models be judged by their own choice, nor answers be on both sides of a correlation."""
+    rng = np.random.default_rng(seed)
+    data = plant({"noise": on_first(300, 0)}, models=24).data
     data.correct[:] = rng.binomial(1, 0.5, data.correct.shape)
-    settings = MirtSettings(dims=1, starts=1)
+    settings = MirtSettings(dims=1, starts=1, seed=seed)
     whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
     _, turn = canonical(whole)
     check = check_selection(
-        data, whole, turn, settings=settings, dimension=0, count=60, folds=4, draws=30, report=lambda done: None
+        data, whole, turn, settings=settings, dimension=0, count=30, folds=4, draws=10, report=lambda done: None
     )  # fmt: skip
-    found = summary(check, seed=0)
+    found = summary(check, seed=seed)
+    for control in ("matched", "random"):
+        pearson, spearman, _, part_whole = found[f"selected minus {control}"]
+        assert pearson.low < 0 < pearson.high and spearman.low < 0 < spearman.high
+        assert part_whole == UNDEFINED
     assert found["selected"][2].value > found["random"][2].value - 0.01
-    assert found["selected"][0].value < 0.75
+
+
+def test_halves_share_no_item_and_split_every_benchmark() -> None:
+    benchmark_of = np.repeat([0, 1, 2], [7, 1, 4])
+    first, second = halves(benchmark_of, np.random.default_rng(0))
+    assert sorted([*first, *second]) == list(range(12))
+    assert np.bincount(benchmark_of[first], minlength=3).tolist() == [4, 1, 2]
+    assert np.bincount(benchmark_of[second], minlength=3).tolist() == [3, 0, 2]
