@@ -10,10 +10,10 @@ How     logit P = a·θ + d in --dims dimensions, axes fixed by quartimin. The i
         right and some wrong are split into 5 groups by expected share correct, which all keep the same fraction. Each
         item taken is the one, of groups not yet full, that lowers the variance of the ability most. Items that all
         models answer alike are never kept.
-Figures Pearson, Spearman: the ability by items kept of a random half of each benchmark, the same share, with that by the
-        other half: no answer is on both sides. Score error: of the share correct on each benchmark, predicted from the
-        items kept of all, mean over models and benchmarks. Part-whole r: the ability by these with that by all answers,
-        theirs among them; even coin flips make it high, most of all for the choice, so no gain is given.
+Figures Pearson, Spearman: the ability by items kept of a random half of each benchmark, the same share, with that by
+        the other half: no answer is on both sides. Score error: of the share correct on each benchmark, predicted from
+        the items kept of all, mean over models and benchmarks. Part-whole r: the ability by these with that by all
+        answers, theirs among them; even coin flips make it high, most of all for the choice, so no gain is given.
         selected: the choice; matched: random items with its mix of difficulty; random: random items of all.
         95 % intervals: over resampled models; of matched and random over draws of the items.
 
