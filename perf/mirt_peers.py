@@ -10,6 +10,7 @@ The Python that runs a peer needs no package but that peer.
 Programs:
   ours            irt/mirt.py with its defaults
   py-irt          py-irt's multidim_2pl as published for BenchMIRT: 5,000 epochs, learning rate 0.2, best parameters
+  py-irt-slower   the same with learning rate 0.1
   py-irt-default  the same with py-irt's own defaults: 2,000 epochs, learning rate 0.1
   mirt-em         PyPI mirt's fit_mirt with its defaults, but without standard errors; abilities by EAP
   mirt-gvem       its Gaussian variational EM with its defaults; abilities by EAP
@@ -39,8 +40,8 @@ from irt.command import run
 
 # py-irt's authors say that it may crash and have to be started again.
 ATTEMPTS = 3
-EPOCHS = {"py-irt": 5000, "py-irt-default": 2000}
-LEARNING_RATE = {"py-irt": 0.2, "py-irt-default": 0.1}
+EPOCHS = {"py-irt": 5000, "py-irt-slower": 5000, "py-irt-default": 2000}
+LEARNING_RATE = {"py-irt": 0.2, "py-irt-slower": 0.1, "py-irt-default": 0.1}
 PROGRAMS = ("ours", *EPOCHS, "mirt-em", "mirt-gvem")
 
 
