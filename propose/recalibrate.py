@@ -83,8 +83,16 @@ def main() -> int:
     return 0
 
 
-def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibration:
-    """Recalibrate a run and write all its outputs; ``name`` is what the filled items' ids begin with.
+def finish(outcome: Outcome, name: str, settings: SamplerSettings, *, earlier: int = 0) -> Recalibration:
+    """Recalibrate a run and write all its outputs.
+
+    Parameters
+    ----------
+    name
+        What the filled items' ids begin with.
+    earlier
+        How many of the benchmark's items, its last, were filled in before this run: they keep the prior of candidates,
+        and what is called before is the benchmark without them.
 
     Raises
     ------
@@ -100,17 +108,23 @@ def finish(outcome: Outcome, name: str, settings: SamplerSettings) -> Recalibrat
     calibrated, folder = outcome.calibrated, outcome.folder.path
     for output in OUTPUTS:
         check_output(folder / output)
-    originals = Counts(calibrated.correct, calibrated.trials, calibrated.guessing)
+    counts = Counts(calibrated.correct, calibrated.trials, calibrated.guessing)
     new = counts_of(outcome.accepted, len(calibrated.models))
+    first = len(calibrated.items) - earlier
     started = time.monotonic()
-    found = recalibrate(originals, new, calibrated.b_mean, settings)
+    found = recalibrate(
+        counts.part(slice(first)),
+        counts.part(slice(first, None)).and_then(new),
+        calibrated.b_mean[:first],
+        settings,
+    )
     pool = filled_pool(name, calibrated.items, [one.item for one in outcome.accepted])
     ids = tuple(item.id for item in pool)
     matrix = ResponseMatrix(
         calibrated.models,
         ids,
-        [[*a, *b] for a, b in zip(originals.correct.tolist(), new.correct.tolist(), strict=True)],
-        [[*a, *b] for a, b in zip(originals.trials.tolist(), new.trials.tolist(), strict=True)],
+        [[*a, *b] for a, b in zip(counts.correct.tolist(), new.correct.tolist(), strict=True)],
+        [[*a, *b] for a, b in zip(counts.trials.tolist(), new.trials.tolist(), strict=True)],
     )
     figures = fit_figures(found.fit, matrix, chains=settings.chains, seconds=time.monotonic() - started)
     diagnostics = {

@@ -46,6 +46,19 @@ class Counts:
     trials: IntArray
     guessing: FloatArray
 
+    def part(self, items: slice) -> Counts:
+        """Return the counts of some of the items."""
+        return Counts(self.correct[:, items], self.trials[:, items], self.guessing[items])
+
+    def and_then(self, other: Counts) -> Counts:
+        """Return the counts of these items and of others, answered by the same models."""
+        return Counts(
+            *(
+                np.concatenate([getattr(self, one.name), getattr(other, one.name)], axis=-1)
+                for one in fields(Counts)
+            )
+        )
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -110,11 +123,9 @@ def recalibrate(
     )
     fit = alone
     if new.guessing.size:
-        both = [
-            np.concatenate([getattr(originals, name), getattr(new, name)], axis=-1)
-            for name in ("correct", "trials", "guessing")
-        ]
-        fit = _with_own_prior(fit_rasch(*both, settings=settings, keep_draws=True), new, settings)
+        both = originals.and_then(new)
+        joint = fit_rasch(both.correct, both.trials, both.guessing, settings=settings, keep_draws=True)
+        fit = _with_own_prior(joint, new, settings)
     b_calibrated = np.asarray(b_before, dtype=float)
     shift = float(b_calibrated.mean() - fit.difficulty.mean[: len(b_calibrated)].mean())
     shifted = _shifted(fit, shift)

@@ -61,7 +61,8 @@ def main() -> int:
     files = files_of(data_root(), config.settings.benchmark)
     check_input(folder, config, "pool", files.pool)
     pool = read_items(files.pool)
-    items = {item.id: item for item in pool} | candidate_items(state.candidates.values(), pool)
+    asked = [*state.candidates.values(), *state.failed_candidates.values()]
+    items = {item.id: item for item in pool} | candidate_items(asked, pool)
     if name is None:
         print(json.dumps([life(state, one, config, items) for one in names_of(state)], ensure_ascii=False))
         return 0

@@ -106,7 +106,8 @@ def main() -> int:
         else:
             start_from_benchmark(one, data_root())
         init_options, run_options = options_of(arguments, passes)
-        passes.append(run_pass(one, init_options, run_options, settings))
+        earlier = sum(len(outcome.accepted) for outcome in passes)
+        passes.append(run_pass(one, init_options, run_options, settings, earlier=earlier))
         provenance = release(arguments.output, arguments.name, passes)
         max_gap = provenance["after"]["max_gap"]
         print(

@@ -131,14 +131,23 @@ def start_from_pass(one: Pass, before: Outcome) -> None:
     graders = {name: version for name, version in before.config.versions.items() if name != "python"}
     record = record_fields(files.pool, pool, before.config.panel["identities"], graders)
     with atomic_writer(files.difficulty.with_name("diagnostics.json")) as handle:
-        json.dump({"trials_per_cell": [before.config.n_trials], "inputs": fitted, **record}, handle)
+        outputs = {"difficulty": {"file": files.difficulty.name, "sha256": sha256_of(files.difficulty)}}
+        trials = [before.config.n_trials]
+        json.dump({"trials_per_cell": trials, "inputs": fitted, "outputs": outputs, **record}, handle)
     unfinished.rename(one.data)
 
 
 def run_pass(
-    one: Pass, init_options: Sequence[str], run_options: Sequence[str], settings: SamplerSettings
+    one: Pass,
+    init_options: Sequence[str],
+    run_options: Sequence[str],
+    settings: SamplerSettings,
+    *,
+    earlier: int,
 ) -> Outcome:
     """Run a pass to its end and recalibrate it; return what it has come to.
+
+    ``earlier`` is how many items the passes before have filled in.
 
     Raises
     ------
@@ -154,7 +163,7 @@ def run_pass(
                 raise InputError(
                     f"{one.run}: its start of {last.time} did not come to an end; the same command goes on from here"
                 )
-            finish(read_outcome(one.run), ORIGINALS, settings)
+            finish(read_outcome(one.run), ORIGINALS, settings, earlier=earlier)
         return read_outcome(one.run)
 
 

@@ -131,3 +131,11 @@ def test_the_same_seed_gives_the_same_figures_and_no_new_item_changes_nothing() 
     assert runs[0].after == runs[1].after
     assert runs[0].after.ddm.low == runs[0].before.ddm.low
     assert runs[0].before.ddm.of_estimates == diagnose(range(7)).ddm
+
+
+def test_counts_can_be_parted_and_joined_again() -> None:
+    answers = counts(np.linspace(-1, 1, 7), 3)
+    again = answers.part(slice(5)).and_then(answers.part(slice(5, None)))
+    assert answers.part(slice(5)).correct.shape == (12, 5)
+    for name in ("correct", "trials", "guessing"):
+        assert (getattr(again, name) == getattr(answers, name)).all()
