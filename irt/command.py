@@ -16,10 +16,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Callable, Iterator, NoReturn, Optional, TextIO
 
+from irt.interrupts import EXIT_INTERRUPTED
 from irt.io import InputError
 
 EXIT_USER_ERROR = 2
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -93,6 +93,9 @@ def run(main: Callable[[], int]) -> NoReturn:
     except KeyboardInterrupt:
         _tell(f"{name}: interrupted")
         status = EXIT_INTERRUPTED
+        # Python ends itself by the signal, whatever the status, where it came inside exec() of a text (imports have it).
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     sys.exit(status)
 
 

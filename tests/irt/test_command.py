@@ -105,6 +105,48 @@ def test_ctrl_c_is_status_130_and_one_line(tmp_path: Path) -> None:
     assert (process.returncode, error) == (130, "diagnose_benchmark.py: interrupted\n")
 
 
+def interrupted(program: str) -> tuple[int, str]:
+    """Send Ctrl-C to a program once it has written a line; return its status and standard error."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(ROOT)}, preexec_fn=allow_interrupts,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=15)
+    return process.returncode, error
+
+
+@pytest.mark.parametrize("package", ["propose", "verifier", "irt.command"])
+def test_ctrl_c_while_a_command_is_imported_is_one_line(package: str) -> None:
+    program = f"import {package}, time\nprint('ready', flush=True)\ntime.sleep(20)"
+    assert interrupted(program) == (130, "interrupted\n")
+
+
+def test_ctrl_c_that_a_callback_swallows_is_not_lost() -> None:
+    """A library that calls Python back cannot raise what is raised there, and the work went on to its end."""
+    program = """
+import ctypes, sys, time
+from irt.command import run
+@ctypes.CFUNCTYPE(None)
+def callback():
+    print("ready", flush=True)
+    time.sleep(20)
+def main():
+    callback()
+    time.sleep(20)
+    return 0
+run(main)
+"""
+    assert interrupted(program) == (130, "-c: interrupted\n")
+
+
+def test_ctrl_c_inside_a_text_that_is_executed_is_status_130_too() -> None:
+    text = "print('ready', flush=True); time.sleep(20)"
+    program = f"from irt.command import run\nimport time\nrun(lambda: exec({text!r}))"
+    assert interrupted(program) == (130, "-c: interrupted\n")
+
+
 def test_an_unknown_option_is_one_line() -> None:
     done = subprocess.run([*TABLES, "f.csv", "--colum", "b"], capture_output=True, text=True)
     assert done.returncode == 2
