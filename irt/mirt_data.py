@@ -72,7 +72,8 @@ def read_benchmarks(
 
     The trials of NAME.csv or NAME.csv.gz are in NAME.trials.csv(.gz) beside it if there is one (or in trials.csv beside
     a response_matrix.csv), else they are ``n_trials``, else what NAME.json says in ``n_trials``. A benchmark is called
-    NAME, or like its folder if the file is response_matrix.csv.
+    NAME, or like its folder if the file is response_matrix.csv. A path that has the trials of another, as *.csv.gz finds
+    it, is no benchmark.
 
     Parameters
     ----------
@@ -82,15 +83,23 @@ def read_benchmarks(
     Raises
     ------
     InputError
-        For what ``read_response_matrix`` refuses; for a matrix without trials; for the same name or content twice; and
-        if nothing connects the benchmarks: no chain of common models.
+        For what ``read_response_matrix`` refuses; for a matrix without trials; for trials without their matrix; for the
+        same name or content twice; and if no chain of common items and models connects all answers.
     """
     names: list[str] = []
     matrices: list[ResponseMatrix] = []
     inputs: list[dict[str, str]] = []
     seen: dict[str, Path] = {}
+    trials_paths = {trials.resolve() for trials in map(find_trials, paths) if trials}
     for path in paths:
+        if path.resolve() in trials_paths:
+            continue
         name = benchmark_name(path)
+        if name.endswith(".trials"):
+            matrix = path.with_name(path.name.replace(".trials.csv", ".csv"))
+            raise InputError(
+                f"{path}: has the trials of a matrix and is none; give {matrix.name}, which finds it"
+            )
         digest = sha256_of(path)
         if digest in seen:
             raise InputError(f"{path}: the same content as {seen[digest]}; give each benchmark once")

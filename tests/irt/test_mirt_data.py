@@ -107,3 +107,29 @@ def test_trials_are_never_guessed(tmp_path: Path) -> None:
     write(tmp_path, "one.json", "{")
     with pytest.raises(InputError, match="one.json:1: not valid JSON"):
         read_benchmarks([path])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "trials"),
+    [
+        ("one.csv", "one.trials.csv"),
+        ("one.csv.gz", "one.trials.csv.gz"),
+        ("response_matrix.csv", "trials.csv"),
+    ],
+)
+def test_a_file_of_trials_is_no_benchmark(tmp_path: Path, matrix: str, trials: str) -> None:
+    path = write(tmp_path, matrix, "model,x,y\na,1,0\nb,0,2\n")
+    beside = write(tmp_path, trials, "model,x,y\na,2,2\nb,2,3\n")
+    found = read_benchmarks([beside, path])
+    assert len(found.names) == 1 and found.trials.tolist() == [[2, 2], [2, 3]]
+    assert found.inputs == read_benchmarks([path]).inputs
+
+
+def test_trials_without_their_matrix_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "one.trials.csv.gz", "model,x\na,2\nb,2\n")
+    with pytest.raises(InputError) as caught:
+        read_benchmarks([path], n_trials=2)
+    assert (
+        str(caught.value)
+        == f"{path}: has the trials of a matrix and is none; give one.csv.gz, which finds it"
+    )
