@@ -160,9 +160,9 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_rows(messy: Messy, share: fl
 
 
 def test_never_dropping_costs_more_and_decides_almost_the_same() -> None:
-    one_round = Settings("sim", "one", gaps=2, max_rounds=1, children=4)
-    careful = Settings("sim", "one", gaps=2, max_rounds=1, children=4, drop_below=0.0)
-    habits = RewriterHabits(bias=0.8, sd=1.0)
+    one_round = Settings("sim", "two", gaps=2, max_rounds=1, children=4)
+    careful = Settings("sim", "two", gaps=2, max_rounds=1, children=4, drop_below=0.0)
+    habits = RewriterHabits(bias=0.5, sd=1.5)
     dropping, _, _ = run_in_process(one_round, habits=habits)
     full, _, _ = run_in_process(careful, habits=habits)
     assert dropping.spent.rollouts < 0.8 * full.spent.rollouts
