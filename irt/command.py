@@ -93,7 +93,7 @@ def run(main: Callable[[], int]) -> NoReturn:
     except KeyboardInterrupt:
         _tell(f"{name}: interrupted")
         status = EXIT_INTERRUPTED
-        # Python ends itself by the signal, whatever the status, where it came inside exec() of a text (imports have it).
+        # Python ends itself by the signal, whatever the status, where it came inside exec() of a text, as in imports.
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     sys.exit(status)

@@ -199,10 +199,10 @@ def runs_on_python_39(name: str) -> bool:
         ("propose", {"", "scripts", "tests", "perf"}),
     ],
 )
-def test_imports_point_one_way_and_packages_import_nothing(room: str, forbidden: set[str]) -> None:
+def test_imports_point_one_way_and_packages_import_nothing_heavy(room: str, forbidden: set[str]) -> None:
     for path in (ROOT / room).rglob("*.py"):
         assert {name.partition(".")[0] for name in imports_of(path)}.isdisjoint(forbidden), path
-        assert path.name != "__init__.py" or imports_of(path) == set()
+        assert path.name != "__init__.py" or imports_of(path) <= {"irt.interrupts"}
 
 
 def test_what_runs_on_python_39_starts_without_any_package() -> None:
