@@ -356,8 +356,11 @@ def print_subsets(name: str, data: Benchmarks) -> list[Bar]:
         )
         found = summary(check, SEED)
         for subset, row in found.items():
-            cells = "".join(f"{f'{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]':>26}" for one in row)
-            print(f"{name:3}{dimension + 1:10}{count:7,}  {subset:24}{cells}", flush=True)
+            cells = "".join(
+                f"{'' if np.isnan(one.value) else f'{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]':>26}"
+                for one in row
+            )
+            print(f"{name:3}{dimension + 1:10}{count:7,}  {subset:24}{cells}".rstrip(), flush=True)
         gain = found["selected minus random"][0].value
         bars.append(
             Bar(f"{name}, ability {dimension + 1}: r by selected less by random items", gain, 0.0, 1.0)
