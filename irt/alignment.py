@@ -13,13 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import bmat
-from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import FloatArray, IntArray
 from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, score_models
-from irt.mirt_data import Benchmarks
+from irt.mirt_data import Benchmarks, groups_of
 from irt.rotation import procrustes, rotate
 
 FEWEST_MODELS = 4
@@ -110,14 +108,7 @@ def fit_without(
     frozen = score_models(rotate(whole, turn), np.where(asked > 0, data.correct, 0), asked)
     error = np.diagonal(fit.abilities.covariance, axis1=1, axis2=2)
     reliability = 1 - error / np.diag(fit.ability_covariance)
-    return Without(fit.theta, frozen.mean, reliability, groups_of(trials), fit.converged)
-
-
-def groups_of(trials: IntArray) -> int:
-    """Return into how many groups without a common model or item the (M, N) trials fall; who has none is left out."""
-    there = trials[trials.any(axis=1)][:, trials.any(axis=0)]
-    groups, _ = connected_components(bmat([[None, there], [there.T, None]]), directed=False)
-    return int(groups)
+    return Without(fit.theta, frozen.mean, reliability, int(groups_of(trials).max()) + 1, fit.converged)
 
 
 def align(

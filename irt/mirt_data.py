@@ -1,4 +1,4 @@
-"""Joins the response matrices of several benchmarks by the names of the models. NumPy, and irt/response_matrix.py."""
+"""Joins the response matrices of several benchmarks by the names of the models. NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import block_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import IntArray
 from irt.io import InputError, open_text, sha256_of
@@ -72,8 +74,8 @@ def read_benchmarks(
 
     The trials of NAME.csv or NAME.csv.gz are in NAME.trials.csv(.gz) beside it if there is one (or in trials.csv beside
     a response_matrix.csv), else they are ``n_trials``, else what NAME.json says in ``n_trials``. A benchmark is called
-    NAME, or like its folder if the file is response_matrix.csv. A path that has the trials of another, as *.csv.gz finds
-    it, is no benchmark.
+    NAME, or like its folder if the file is response_matrix.csv. A path that has the trials of another, as *.csv.gz
+    finds it, is no benchmark.
 
     Parameters
     ----------
@@ -113,7 +115,6 @@ def read_benchmarks(
         inputs.append({"file": path.name, "sha256": digest})
         if trials_path:
             inputs.append({"file": trials_path.name, "sha256": sha256_of(trials_path)})
-    _check_bridges(names, matrices)
     models = tuple(dict.fromkeys(model for matrix in matrices for model in matrix.models))
     if common_models:
         models = tuple(model for model in models if all(model in set(m.models) for m in matrices))
@@ -130,7 +131,9 @@ def read_benchmarks(
         cells = np.ix_([row_of[matrix.models[row]] for row in there], columns)
         correct[cells] = np.array(matrix.correct, dtype=np.int64)[there]
         trials_of[cells] = np.array(matrix.trials, dtype=np.int64)[there]
-    return Benchmarks(models, tuple(names), items, benchmark_of, correct, trials_of, tuple(inputs))
+    data = Benchmarks(models, tuple(names), items, benchmark_of, correct, trials_of, tuple(inputs))
+    _check_connected(data)
+    return data
 
 
 def benchmark_name(path: Path) -> str:
@@ -168,22 +171,32 @@ def _trials_beside(path: Path, name: str) -> int:
     return value
 
 
-def _check_bridges(names: Sequence[str], matrices: Sequence[ResponseMatrix]) -> None:
-    """Refuse benchmarks that no chain of common models connects: nothing would relate their abilities."""
-    models, connected = set(matrices[0].models), {0}
-    while True:
-        more = {
-            number
-            for number, matrix in enumerate(matrices)
-            if number not in connected and not models.isdisjoint(matrix.models)
-        }
-        if not more:
-            break
-        connected |= more
-        models.update(*(matrices[number].models for number in more))
-    apart = [name for number, name in enumerate(names) if number not in connected]
-    if apart:
-        raise InputError(
-            f"no model of {names[0]!r} answered {', '.join(map(repr, apart))}, nor does a third benchmark connect "
-            "them; models are joined by name: give matrices with models in common"
-        )
+def groups_of(trials: IntArray) -> IntArray:
+    """Return the group of each model, (M,), from 0; two groups of the (M, N) trials have no item in common.
+
+    −1 for a model without answers.
+    """
+    there = trials.any(axis=1)
+    asked = csr_array(trials[there] > 0)
+    _, group = connected_components(block_array([[None, asked], [asked.T, None]]), directed=False)
+    found = np.full(len(trials), -1, dtype=np.int64)
+    # An item that nobody was asked is a group of its own, without a number here.
+    found[there] = np.unique(group[: int(there.sum())], return_inverse=True)[1]
+    return found
+
+
+def _check_connected(data: Benchmarks) -> None:
+    """Refuse answers that fall into groups of models without a common item: nothing would relate their abilities."""
+    group = groups_of(data.trials)
+    if group.max() < 1:
+        return
+    examples = []
+    for number in (0, 1):
+        model = int(np.argmax(group == number))
+        benchmark = data.names[data.benchmark_of[np.argmax(data.trials[model] > 0)]]
+        examples.append(f"{data.models[model]!r} (in {benchmark!r})")
+    raise InputError(
+        f"nothing connects the answers of {' and '.join(examples)}: the models fall into {group.max() + 1} groups "
+        "without a common item, so their abilities cannot be compared; models are joined by name: give matrices with "
+        "models in common"
+    )

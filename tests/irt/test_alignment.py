@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irt.alignment import Alignment, align, groups_of
+from irt.alignment import Alignment, align
 from irt.alignment_files import fields, lines, write_alignment
 from irt.arrays import IntArray
 from irt.io import InputError
@@ -114,11 +114,6 @@ def test_a_bridge_cannot_be_left_out() -> None:
         "without it the other benchmarks fall into 2 groups with no model in common"
     )
     assert find(found, "a")[0].models == 30 and find(found, "a")[0].note == ""
-
-
-def test_groups() -> None:
-    assert groups_of(np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]])) == 1
-    assert groups_of(np.array([[1, 0, 0], [0, 0, 1], [0, 0, 3]])) == 2
 
 
 def test_small_benchmarks_have_a_value_or_a_reason() -> None:

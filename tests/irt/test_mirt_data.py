@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from irt.io import InputError
-from irt.mirt_data import read_benchmarks
+from irt.mirt_data import groups_of, read_benchmarks
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -60,7 +60,7 @@ def test_trials_come_from_beside_the_matrix(tmp_path: Path) -> None:
     [
         (
             {"one.csv": "model,x\na,1\nb,0\n", "two.csv": "model,x\nc,1\nd,0\n"},
-            "no model of 'one' answered 'two'",
+            r"nothing connects the answers of 'a' \(in 'one'\) and 'c' \(in 'two'\): the models fall into 2 groups ",
         ),
         (
             {
@@ -69,6 +69,10 @@ def test_trials_come_from_beside_the_matrix(tmp_path: Path) -> None:
                 "three.csv": "model,x\nc,1\nb,0\n",
             },
             None,  # the third connects the first two
+        ),
+        (
+            {"one.csv": "model,x,y,z\na,1,,\nb,0,,\nc,,1,1\nd,,0,0\n"},
+            r"answers of 'a' \(in 'one'\) and 'c' \(in 'one'\)",
         ),
         ({"one.csv": "model,x\na,1\nb,0\n", "two.csv": "model,x\na,1\nb,0\n"}, "the same content as"),
         (
@@ -133,3 +137,9 @@ def test_trials_without_their_matrix_are_refused(tmp_path: Path) -> None:
         str(caught.value)
         == f"{path}: has the trials of a matrix and is none; give one.csv.gz, which finds it"
     )
+
+
+def test_groups() -> None:
+    assert groups_of(np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]])).tolist() == [0, 0, -1]
+    assert groups_of(np.array([[1, 0, 0], [0, 0, 1], [0, 0, 3]])).tolist() == [0, 1, 1]
+    assert groups_of(np.zeros((2, 3), dtype=np.int64)).tolist() == [-1, -1]

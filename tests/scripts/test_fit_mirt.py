@@ -99,7 +99,7 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
         (["missing.csv", "--n-trials", "1"], "missing.csv: No such file or directory"),
         (["words.csv"], "words.csv: out of how many trials are its counts? Use --n-trials"),
         (["words.csv", "words.csv", "--n-trials", "1"], "words.csv: the same content as words.csv"),
-        (["words.csv", "apart.csv", "--n-trials", "1"], "no model of 'words' answered 'apart'"),
+        (["words.csv", "apart.csv", "--n-trials", "1"], "(in 'words') and 'x' (in 'apart')"),
         (["words.csv", "--n-trials", "1", "--dims", "0"], "must be a whole number from 1 to 20"),
         (["few.csv", "--n-trials", "1", "--dims", "1", "3"], "3 models cannot show 3 dimensions"),
         (["words.csv", "--n-trials", "1", "--output-dir", "sums.csv"], "sums.csv: File exists"),
