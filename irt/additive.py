@@ -11,7 +11,7 @@ import numpy as np
 
 from irt.arrays import IntArray
 from irt.mirt import MirtFit, MirtSettings, Starts
-from irt.mirt_refine import ITERATIONS, TOLERANCE, step_abilities, step_items
+from irt.mirt_refine import ITERATIONS, Refinement, chance_at_means, settled, step_abilities, step_items
 from irt.mirt_updates import (
     Gaussian,
     answers_of,
@@ -53,18 +53,20 @@ def fit_additive(correct: IntArray, trials: IntArray, benchmark_of: IntArray) ->
         abilities, bound = update_abilities(answers, items, abilities, np.linalg.inv(variance))
         elbo.append(bound - loss)
         converged = len(elbo) > 1 and bool(elbo[-1] - elbo[-2] < enough)
-    for _ in range(ITERATIONS):
-        of_items = step_items(answers, items, abilities, prior, benchmark_of)
-        prior = _pinned(update_prior(of_items.gaussians, prior, benchmark_of))
-        abilities, items, prior = _centred(abilities, of_items.gaussians, prior)
+    predicted = chance_at_means(abilities, items)
+    refined, iterations = False, 0
+    while not refined and iterations < ITERATIONS:
+        items = step_items(answers, items, abilities, prior, benchmark_of).gaussians
+        prior = _pinned(update_prior(items, prior, benchmark_of))
+        abilities, items, prior = _centred(abilities, items, prior)
         variance = abilities.second_moment().mean(axis=0)
-        of_models = step_abilities(answers, items, abilities, np.linalg.inv(variance))
-        abilities = of_models.gaussians
-        if max(of_items.length, of_models.length) < TOLERANCE:
-            break
+        abilities = step_abilities(answers, items, abilities, np.linalg.inv(variance)).gaussians
+        before, predicted = predicted, chance_at_means(abilities, items)
+        refined = settled(before, predicted)
+        iterations += 1
     trace = np.array(elbo)
     starts = Starts(trace[-1:], [converged], [len(elbo)], np.zeros(1))
-    return MirtFit(abilities, items, prior, variance, trace, starts)
+    return MirtFit(abilities, items, prior, variance, trace, starts, Refinement(refined, iterations))
 
 
 def _centred(abilities: Gaussian, items: Gaussian, prior: Gaussian) -> tuple[Gaussian, Gaussian, Gaussian]:

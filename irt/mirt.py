@@ -9,6 +9,7 @@ M models, N items, D dimensions, p = D + 1, B benchmarks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +18,11 @@ from irt.arrays import FloatArray, IntArray
 from irt.mirt_refine import (
     SCORING_ITERATIONS,
     SCORING_TOLERANCE,
+    Refinement,
+    Step,
     refine,
     step_abilities,
     step_items,
-    stretch,
 )
 from irt.mirt_start import first_posterior
 from irt.mirt_updates import (
@@ -100,6 +102,8 @@ class MirtFit:
         ends with the first stage: the refinement that follows improves another, closer approximation.
     starts
         All starts, the one kept among them.
+    refinement
+        Whether the second stage has converged, and in how many iterations.
     """
 
     abilities: Gaussian
@@ -108,6 +112,7 @@ class MirtFit:
     ability_covariance: FloatArray
     elbo: FloatArray
     starts: Starts
+    refinement: Refinement
 
     @property
     def theta(self) -> FloatArray:
@@ -126,8 +131,8 @@ class MirtFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the start that was kept met the tolerance."""
-        return self.starts.converged[0]
+        """Whether the start that was kept met its tolerance, and its refinement that of irt/mirt_refine.py."""
+        return self.starts.converged[0] and self.refinement.converged
 
     def probability(self) -> FloatArray:
         """Return P(correct) of every model and item, (M, N), integrated over the posterior."""
@@ -196,8 +201,8 @@ def fit_mirt(
         difference=np.array(difference),
     )
     # The learned priors may have kept the scale off; the logits are the same.
-    standard = restandardise(*refine(answers, best.abilities, best.items, best.prior, benchmark_of))
-    return MirtFit(*standard, np.eye(settings.dims), best.elbo, starts)
+    *sharpened, refinement = refine(answers, best.abilities, best.items, best.prior, benchmark_of)
+    return MirtFit(*restandardise(*sharpened), np.eye(settings.dims), best.elbo, starts, refinement)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,14 @@ def _fit_once(answers: Answers, benchmark_of: IntArray, settings: MirtSettings, 
     return _Attempt(abilities, items, prior, np.array(elbo), converged)
 
 
-def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Gaussian:
+@dataclass(frozen=True)
+class Scored(Gaussian):
+    """Abilities or items scored on the frozen other side, and whether the steps have come to an end."""
+
+    converged: bool
+
+
+def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Scored:
     """Return the abilities of other models on the fit's items, which stay as they are: mean (M', D).
 
     ``correct`` and ``trials`` are (M', N). A model that was asked nothing gets the prior.
@@ -239,38 +251,31 @@ def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArra
     count = len(answers.kappa)
     abilities = Gaussian(np.zeros((count, dims)), np.tile(fit.ability_covariance, (count, 1, 1)))
     precision = np.linalg.inv(fit.ability_covariance)
-    for _ in range(SCORING_ITERATIONS):
-        step = step_abilities(answers, fit.items, abilities, precision)
-        abilities = step.gaussians
-        if step.length < SCORING_TOLERANCE:
-            break
-    return abilities
+    return _scored(abilities, lambda now: step_abilities(answers, fit.items, now, precision))
 
 
 def score_items(
     fit: MirtFit,
     correct: FloatArray | IntArray,
     trials: FloatArray | IntArray,
-    benchmark_of: IntArray | None = None,
-) -> Gaussian:
+    benchmark_of: IntArray,
+) -> Scored:
     """Return (a, d) of other items answered by the fit's models, whose abilities stay as they are: mean (N', p).
 
     ``correct`` and ``trials`` are (M, N'). ``benchmark_of`` (N',) says which of the fit's benchmarks each belongs to,
-    for their learned priors; without it they are one new benchmark, whose prior is learned from them.
+    for its learned prior.
     """
     answers = answers_of(correct, trials)
-    if benchmark_of is None:
-        group_of = np.zeros(answers.kappa.shape[1], dtype=np.int64)
-        prior = Gaussian(fit.prior.mean.mean(axis=0)[None], fit.prior.covariance.mean(axis=0)[None])
-    else:
-        group_of, prior = benchmark_of, fit.prior
-    items = Gaussian(prior.mean[group_of], prior.covariance[group_of])
-    for _ in range(SCORING_ITERATIONS):
-        step = step_items(answers, items, fit.abilities, prior, group_of)
-        items = step.gaussians
-        if benchmark_of is None:
-            items, prior = stretch(step, prior, group_of)
-            prior = update_prior(items, prior, group_of)
-        if step.length < SCORING_TOLERANCE:
-            break
-    return items
+    items = Gaussian(fit.prior.mean[benchmark_of], fit.prior.covariance[benchmark_of])
+    return _scored(items, lambda now: step_items(answers, now, fit.abilities, fit.prior, benchmark_of))
+
+
+def _scored(gaussians: Gaussian, step: Callable[[Gaussian], Step]) -> Scored:
+    """Return where the steps lead, from these Gaussians on."""
+    converged, iterations = False, 0
+    while not converged and iterations < SCORING_ITERATIONS:
+        taken = step(gaussians)
+        gaussians = taken.gaussians
+        converged = taken.length < SCORING_TOLERANCE
+        iterations += 1
+    return Scored(gaussians.mean, gaussians.covariance, converged)

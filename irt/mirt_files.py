@@ -159,6 +159,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             "iterations": fit.starts.iterations,
             "prediction_difference": _rounded(fit.starts.difference, 6),
         },
+        "refinement": {"converged": fit.refinement.converged, "iterations": fit.refinement.iterations},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
     }
 
@@ -166,8 +167,13 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
 def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> list[str]:
     """Return one line for each thing that makes the fit doubtful; empty when there is none."""
     warnings = []
-    if not fit.converged:
+    if not fit.starts.converged[0]:
         warnings.append(f"the fit has not converged in {fit.starts.iterations[0]} iterations")
+    if not fit.refinement.converged:
+        warnings.append(
+            f"the refinement has not converged in {fit.refinement.iterations} iterations: predictions are nearly "
+            "settled, standard deviations less so"
+        )
     dims = fit.theta.shape[1]
     if len(comparison.held_out) > 1 and dims == comparison.held_out[-1].dims:
         warnings.append(

@@ -6,7 +6,7 @@ M models, N items, B benchmarks, D dimensions, H hidden cells.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaln
@@ -188,7 +188,7 @@ def with_unseen_benchmarks(fit: MirtFit, there: IntArray, benchmarks: int) -> tu
     prior = Gaussian(
         np.vstack([fit.prior.mean, mean]), np.concatenate([fit.prior.covariance, covariance[None]])
     )
-    return MirtFit(fit.abilities, fit.items, prior, fit.ability_covariance, fit.elbo, fit.starts), number_of
+    return replace(fit, prior=prior), number_of
 
 
 def _merged(old: Gaussian, new: Gaussian, is_new: BoolArray) -> Gaussian:

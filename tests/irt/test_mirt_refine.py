@@ -236,3 +236,40 @@ def test_nothing_diverges(name: str, dims: int) -> None:
     chance = np.clip(fit.probability(), 1e-9, 1 - 1e-9)
     loss = -(correct * np.log(chance) + (trials - correct) * np.log1p(-chance)).sum() / trials.sum()
     assert loss < 0.65
+
+
+def many_dimensions() -> tuple[Answers, IntArray, MirtFit]:
+    """A fit of four dimensions to answers of two, where the learned priors settle slowly."""
+    rng = np.random.default_rng(0)
+    benchmark_of = np.arange(200) % 3
+    theta, means = rng.normal(size=(60, 2)), np.abs(rng.normal(size=(3, 2)))
+    a = means[benchmark_of] + 0.5 * rng.normal(size=(200, 2))
+    correct = rng.binomial(1, 1 / (1 + np.exp(-(theta @ a.T + rng.normal(size=200)))))
+    trials = np.ones_like(correct)
+    fit = fit_mirt(correct, trials, benchmark_of, MirtSettings(dims=4, starts=1))
+    return answers_of(correct, trials), benchmark_of, fit
+
+
+def test_a_refinement_that_says_it_has_converged_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, benchmark_of, fit = many_dimensions()
+    assert fit.converged and 30 < fit.refinement.iterations < 300
+    *again, _ = refine(answers, fit.abilities, fit.items, fit.prior, benchmark_of)
+    assert np.abs(probability(*again[:2]) - fit.probability()).max() < 1e-3
+
+    # By numerical derivatives, no mean of q would better the bound.
+    own = Gaussian(fit.prior.mean[benchmark_of], fit.prior.covariance[benchmark_of])
+    for j in (0, 50, 100, 150):
+        row, prior = (Gaussian(g.mean[j : j + 1], g.covariance[j : j + 1]) for g in (fit.items, own))
+        cells = answers.kappa[:, j], answers.trials[:, j]
+        for k in range(5):
+            shift = 0.01 * np.eye(5)[k] * np.sqrt(row.covariance[0, k, k])
+            up, down = (
+                objective(
+                    Gaussian(row.mean + move, row.covariance), with_one(fit.abilities), prior, *cells, 5
+                )
+                for move in (shift, -shift)
+            )
+            assert abs(up - down) / 0.02 < 0.005
+
+    monkeypatch.setattr("irt.mirt_refine.ITERATIONS", 30)
+    assert not refine(answers, *unrefined(answers, benchmark_of, dims=4), benchmark_of)[3].converged
