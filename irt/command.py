@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import json
 import os
+import re
 import select
 import signal
 import sys
@@ -20,6 +22,8 @@ from irt.interrupts import EXIT_INTERRUPTED
 from irt.io import InputError
 
 EXIT_USER_ERROR = 2
+# C0 and C1, and the marks that turn the direction of writing.
+_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -69,6 +73,8 @@ def run(main: Callable[[], int]) -> NoReturn:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the caller
             setattr(sys, stream, open(os.devnull, "w", encoding="utf-8"))
+    # A character that the encoding lacks is an escape, as on standard error, and no failure of what was done.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     status = 0
     try:
         status = main()
@@ -99,6 +105,25 @@ def run(main: Callable[[], int]) -> NoReturn:
     sys.exit(status)
 
 
+def print_json(value: object) -> None:
+    """Print figures as JSON: ASCII, so that it is valid in whatever encoding standard output has.
+
+    Raises
+    ------
+    ValueError
+        If there is a NaN in it, which JSON has not; None stands for what there is not.
+    """
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters escaped, but for line ends and tabs.
+
+    A terminal would obey what stands in a server's reply.
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def _interrupt(number: int, frame: Optional[FrameType]) -> None:
     """Treat a signal as Ctrl-C, whatever that does now: asyncio cancels its main task."""
     handler = signal.getsignal(signal.SIGINT)
@@ -110,7 +135,7 @@ def _interrupt(number: int, frame: Optional[FrameType]) -> None:
 def _tell(line: str) -> None:
     """Print a last line on standard error, if anybody reads it."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(printable(line), file=sys.stderr, flush=True)
     except OSError:
         _discard(sys.stderr)
 

@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import atomic_writer, check_output, write_csv
 from irt.response_matrix import ResponseMatrix
 from irt.settings import ESTIMATOR, SamplerSettings
@@ -69,7 +69,7 @@ def main() -> int:
     settings = replace(SamplerSettings(), tune=arguments.tune, draws=arguments.draws, seed=arguments.seed)
     found = finish(outcome, name, settings)
     if arguments.json:
-        print(json.dumps(figures_of(outcome, found), indent=2))
+        print_json(figures_of(outcome, found))
     else:
         if outcome.config.simulated:
             print("The panel is SIMULATED: these figures are no measurement of any model.")

@@ -13,14 +13,12 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from irt.command import CommandParser, packages_of, run
+from irt.command import CommandParser, packages_of, print_json, printable, run
 from irt.io import InputError
 from propose.calibrated import files_of
 from propose.candidate import REASONS, Candidate, Decision, last_decision
@@ -47,12 +45,11 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Read and print."""
     arguments = parse_arguments()
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     folder = RunFolder(arguments.run)
     config = read_config(folder)
     state = read_state(folder)
     if arguments.candidate is None and not arguments.json:
-        print("\n".join(list_lines(state)) or "no candidate is there yet")
+        print(printable("\n".join(list_lines(state))) or "no candidate is there yet")
         return 0
     name = None if arguments.candidate is None else candidate_named(folder, state, arguments.candidate)
     with packages_of("requirements_verifier.txt"):
@@ -64,13 +61,13 @@ def main() -> int:
     asked = [*state.candidates.values(), *state.failed_candidates.values()]
     items = {item.id: item for item in pool} | candidate_items(asked, pool)
     if name is None:
-        print(json.dumps([life(state, one, config, items) for one in names_of(state)], ensure_ascii=False))
+        print_json([life(state, one, config, items) for one in names_of(state)])
         return 0
     found = life(state, name, config, items)
     if arguments.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
-        print("\n".join(life_lines(found)))
+        print(printable("\n".join(life_lines(found))))
     return 0
 
 

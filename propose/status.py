@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from irt.arrays import FloatArray
-from irt.command import CommandParser, packages_of, run
+from irt.command import CommandParser, packages_of, print_json, printable, run
 from irt.difficulty import Gap, normalize, widest_gaps
 from propose.calibrated import Calibrated
 from propose.candidate import PASSED, REASONS, REJECTED, last_decision
@@ -52,7 +51,7 @@ def main() -> int:
     calibrated = read_inputs(folder, config)
     found = status(folder, config, calibrated)
     if arguments.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
         print_status(found)
     return 0
@@ -114,7 +113,7 @@ def print_status(found: dict[str, Any]) -> None:
     """Print the figures for people."""
     simulated = " (simulated)" if found["simulated"] else ""
     print(f"{found['benchmark']}, run {found['run']}{simulated}")
-    print(_start_line(found))
+    print(printable(_start_line(found)))
     print(f"Rounds: {found['rounds']['done']} of {found['rounds']['of']}")
     for title, name in (("before", "gaps_before"), ("now", "gaps_now")):
         gaps = ", ".join(

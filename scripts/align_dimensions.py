@@ -20,7 +20,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,8 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.benchmark_options import check_dims
+from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, check_output, sha256_of
 from irt.progress import progress
 
@@ -117,7 +117,7 @@ def main() -> int:
         drawings[items_file(arguments.items_of)] = partial(draw_items, name=arguments.items_of, items=items)
     write_alignment(arguments.output_dir, rows, report, drawings)
     if arguments.json:
-        print(json.dumps(report, indent=1, allow_nan=False))
+        print_json(report)
     else:
         print(f"{size}, {arguments.dims} dimensions")
         print("\n".join(["", *lines(rows), ""]))
@@ -135,9 +135,12 @@ def items_file(name: str) -> str:
 
 
 def check_request(data: Benchmarks, arguments: argparse.Namespace) -> None:
-    """Refuse one benchmark alone, an --items-of that is not there, and outputs that cannot be written."""
+    """Refuse what cannot be fitted or shown, and outputs that cannot be written."""
     if len(data.names) < 2:
         raise InputError("there is nothing without the only benchmark; give at least two response matrices")
+    for number in range(len(data.names)):
+        elsewhere = data.trials[:, data.benchmark_of != number].any(axis=1)
+        check_dims(arguments.dims, int(elsewhere.sum()))
     outputs = ["alignment.csv", "alignment.json", "alignment.png"]
     if arguments.items_of is not None:
         if arguments.items_of not in data.names:

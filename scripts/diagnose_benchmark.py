@@ -12,14 +12,13 @@ Nothing is installed for this: any Python from 3.9 on runs it. Only --plot needs
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, run, whole_number
+from irt.command import CommandParser, print_json, run, whole_number
 from irt.difficulty import Diagnosis, Gap, diagnose, widest_gaps
 from irt.difficulty_csv import Difficulties, check_unit_interval, read_difficulties
 from irt.io import InputError
@@ -116,7 +115,6 @@ def main() -> int:
     if args.plot and args.plot.exists() and args.file.exists() and args.plot.samefile(args.file):
         raise InputError(f"--plot {args.plot} is the input file; choose another name")
     # An id may hold a character that the terminal cannot show; that is no reason to fail.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
     difficulties = read_difficulties(args.file, args.column)
     if args.normalized:
@@ -149,7 +147,7 @@ def main() -> int:
             "b_max": diagnosis.b_max,
             "gaps": described,
         }
-        print(json.dumps(report, indent=2))
+        print_json(report)
     else:
         print(f"Items: {diagnosis.items}")
         print(f"Normalization: {normalization}")

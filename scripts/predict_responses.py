@@ -24,14 +24,14 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.benchmark_options import check_dims
+from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, check_output, write_csv
 from irt.progress import progress
 
@@ -132,7 +132,7 @@ def main() -> int:
             "inputs": list(data.inputs),
             "scores": [json_row(score) for score in scores],
         }
-        print(json.dumps(report, indent=1))
+        print_json(report)
     else:
         title = TITLES[arguments.protocol].capitalize()
         known = "" if arguments.protocol == "cells" else f", {arguments.known} answers known of each"
@@ -147,11 +147,7 @@ def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
     """Refuse what leaves a fold empty, nothing to predict, or too few models; say what has too few answers."""
     asked = data.trials > 0
     largest_fold = -(-len(data.models) // arguments.folds) if arguments.protocol == "models" else 0
-    if max(arguments.dims) >= len(data.models) - largest_fold:
-        raise InputError(
-            f"--dims {max(arguments.dims)}: {len(data.models) - largest_fold} models to fit cannot show as many; give "
-            "fewer, or more models"
-        )
+    check_dims(max(arguments.dims), len(data.models) - largest_fold)
     if arguments.protocol == "cells":
         if asked.sum() < arguments.folds:
             raise InputError(f"--folds {arguments.folds}: there are only {asked.sum()} answered cells")

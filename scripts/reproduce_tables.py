@@ -19,7 +19,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_list import BENCHMARK_LIST, read_benchmark_list
-from irt.command import CommandParser, run
+from irt.command import CommandParser, print_json, run
 from irt.io import atomic_writer, write_csv
 from irt.tables import (
     DomainRow,
@@ -90,7 +89,6 @@ def main() -> int:
     """Read, print, and write where that is wanted."""
     arguments = parse_arguments()
     # A folder's name may hold a character that the terminal cannot show; that is no reason to fail.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     rows, without = read_rows(arguments.benchmarks, read_benchmark_list(BENCHMARK_LIST))
     domains = summarize(rows)
     filled, unfinished = read_filled_rows(arguments.benchmarks.resolve().with_name(FILLED))
@@ -110,7 +108,7 @@ def main() -> int:
             "domains": [asdict(row) for row in domains],
             "filled": [asdict(row) for row in filled],
         }
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print_json(report)
     else:
         print("\n".join([*as_text(diagnostics), "", *as_text(summary), "", note]))
         if filled:

@@ -25,7 +25,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -34,7 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.benchmark_options import check_dims
+from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, check_output, write_csv
 from irt.progress import progress
 from irt.tables import NOT_KNOWN, Table, as_text
@@ -151,7 +151,7 @@ def main() -> int:
                 for name, figure in zip(FIGURES, row, strict=True)
             ],
         }
-        print(json.dumps(report, indent=1))
+        print_json(report)
     else:
         print(
             f"Dimension {arguments.dimension} of {arguments.dims}: {len(kept):,} of {len(data.items):,} items kept; "
@@ -182,6 +182,7 @@ def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, sep
         raise InputError(
             f"--folds {arguments.folds}: {models} models leave fewer than 2 in a fold to judge by; {what}"
         )
+    check_dims(arguments.dims, models - -(-models // arguments.folds))
     if count < 1:
         raise InputError(
             f"--fraction {arguments.fraction} keeps none of {items} items; use at least {1 / items:.2g}"

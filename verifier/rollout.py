@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, atomic_writer, sha256_of
 from irt.settings import available_cpus
 from verifier.counts import GUESSING, MATRIX, TRIALS, VerifierSummary, summarise, warnings_of, write_matrix
@@ -154,7 +154,7 @@ def report(
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(summary, indent=2, ensure_ascii=False))
+        print_json(summary)
     else:
         print("".join(f"{line}\n" for line in changes), end="")
         print_table(summaries)

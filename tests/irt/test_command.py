@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from irt.command import printable
 from tests.signals import allow_interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,6 +147,31 @@ def test_ctrl_c_inside_a_text_that_is_executed_is_status_130_too() -> None:
     text = "print('ready', flush=True); time.sleep(20)"
     program = f"from irt.command import run\nimport time\nrun(lambda: exec({text!r}))"
     assert interrupted(program) == (130, "-c: interrupted\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "cp1252", "utf-16"])
+def test_json_is_valid_in_every_encoding_and_other_text_is_no_failure(encoding: str) -> None:
+    value = {"é\u2028": ["±", "\ud800", "\x1b[31m", '"\\']}
+    for program in (f"print_json({ascii(value)}) or 0", r"print('± \ud800 中') or 0"):
+        done = subprocess.run(
+            [sys.executable, "-c", f"from irt.command import print_json, run\nrun(lambda: {program})"],
+            env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if "json" in program:
+            assert json.loads(done.stdout.decode(encoding)) == value
+
+
+def test_all_json_is_printed_in_one_way() -> None:
+    for room in ("scripts", "propose", "verifier", "irt"):
+        for path in (ROOT / room).rglob("*.py"):
+            assert path.name == "command.py" or "print(json." not in path.read_text(encoding="utf-8"), path
+
+
+def test_a_terminal_is_shown_no_control_sequence() -> None:
+    assert printable("a\tb\n中 é") == "a\tb\n中 é"
+    assert printable("\x1b[2Jx\r\x07\x9b1m\x7f\u202e") == r"\x1b[2Jx\r\x07\x9b1m\x7f\u202e"
 
 
 def test_an_unknown_option_is_one_line() -> None:
