@@ -27,10 +27,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from irt.benchmark_options import check_dims
 from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output
 
 MOST_DIMS = 20
+MOST_DEFAULT_DIMS = 4
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -52,8 +54,7 @@ def parse_arguments() -> argparse.Namespace:
         "--dims",
         type=whole_number(1, MOST_DIMS),
         nargs="+",
-        default=[1, 2, 3, 4],
-        help="numbers of dimensions to choose from (1 2 3 4)",
+        help="numbers of dimensions to choose from (1 2 3 4, as far as the models can show them)",
     )
     parser.add_argument("--starts", type=whole_number(1), default=3, help="starts of the fit (%(default)s)")
     parser.add_argument(
@@ -81,14 +82,12 @@ def main() -> int:
         from irt.rotation import canonical
 
     started = time.monotonic()
-    dims = sorted(set(arguments.dims))
     benchmarks = read_benchmarks(
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
-    if dims[-1] >= len(benchmarks.models):
-        raise InputError(
-            f"{len(benchmarks.models)} models cannot show {dims[-1]} dimensions; give smaller --dims, or more models"
-        )
+    models = len(benchmarks.models)
+    dims = sorted(set(arguments.dims or range(1, min(MOST_DEFAULT_DIMS, models - 1) + 1)))
+    check_dims(dims[-1], models)
     check_outputs(arguments.output_dir, OUTPUTS, arguments.matrices)
     settings = MirtSettings(starts=arguments.starts, seed=arguments.seed)
     answers = benchmarks.correct, benchmarks.trials, benchmarks.benchmark_of

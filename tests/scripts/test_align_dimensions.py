@@ -76,6 +76,10 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
             ["one.csv", "two.csv", "--items-of", "three"],
             "--items-of three: no such benchmark; the matrices are 'one', 'two'",
         ),
+        (
+            ["one.csv", "few.csv", "--dims", "3"],
+            "--dims 3: 3 models to fit cannot show as many dimensions; use --dims 2 or fewer",
+        ),
         (["one.csv", "no.csv"], "no.csv: No such file or directory"),
         (
             ["one.csv", "two.csv", "--subsets", "one.csv"],
@@ -88,6 +92,7 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
     ],
 )
 def test_requests_that_cannot_be_meant(folder: Path, arguments: list[str], message: str) -> None:
+    (folder / "few.csv").write_text("model,q0,q1\nm0,1,0\nm1,0,1\nm2,1,1\n")
     done = run(folder, *arguments, "--n-trials", "1", "--output-dir", "out")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"align_dimensions.py: error: {message}\n"

@@ -101,7 +101,10 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
         (["words.csv", "words.csv", "--n-trials", "1"], "words.csv: the same content as words.csv"),
         (["words.csv", "apart.csv", "--n-trials", "1"], "(in 'words') and 'x' (in 'apart')"),
         (["words.csv", "--n-trials", "1", "--dims", "0"], "must be a whole number from 1 to 20"),
-        (["few.csv", "--n-trials", "1", "--dims", "1", "3"], "3 models cannot show 3 dimensions"),
+        (
+            ["few.csv", "--n-trials", "1", "--dims", "1", "3"],
+            "--dims 3: 3 models to fit cannot show as many dimensions; use --dims 2 or",
+        ),
         (["words.csv", "--n-trials", "1", "--output-dir", "sums.csv"], "sums.csv: File exists"),
         (["words.csv", "--n-trials", "1", "--output-dir", "taken"], "items.csv: is a folder or a device"),
         (
@@ -128,6 +131,8 @@ def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, arguments: list
 
 def test_two_items_and_four_answers_are_enough_to_say_something(tmp_path: Path) -> None:
     (tmp_path / "tiny.csv").write_text("model,q0,q1\na,1,0\nb,1,0\nc,1,\n")
-    result = run(tmp_path / "tiny.csv", "--n-trials", 1, "--dims", 1, "--output-dir", tmp_path / "out")
+    result = run(tmp_path / "tiny.csv", "--n-trials", 1, "--output-dir", tmp_path / "out")
     assert result.returncode == 0, result.stderr
     assert len(rows(tmp_path / "out" / "items.csv")) == 2
+    fit = json.loads((tmp_path / "out" / "fit.json").read_text(encoding="utf-8"))
+    assert [entry["dims"] for entry in fit["held_out"]["by_dims"]] == [1, 2]  # 3 models show no more

@@ -120,7 +120,7 @@ def test_new_items(folder: Path) -> None:
         ),
         (
             ["many.csv", "--n-trials", "2", "--protocol", "models", "--folds", "5", "--dims", "1", "9"],
-            "--dims 9: 9 models to fit cannot show as many; give fewer, or more models",
+            "--dims 9: 9 models to fit cannot show as many dimensions; use --dims 8 or fewer",
         ),
         (["many.csv", "--n-trials", "2", "--folds", "200"], "--folds 200: there are only 179 answered cells"),
     ],

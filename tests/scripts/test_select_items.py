@@ -93,6 +93,10 @@ def test_one_item_kept_has_a_figure_or_a_dash(folder: Path) -> None:
             ["--fraction", "0.5", "--dimension", "3"],
             "--dimension 3: there are only --dims 2; see --help",
         ),
+        (
+            ["--fraction", "0.5", "--folds", "2", "--dims", "20"],
+            "--dims 20: 20 models to fit cannot show as many dimensions; use --dims 19 or fewer",
+        ),
         (["--fraction", "0.5", "--output", "one.csv"], "--output one.csv is an input; choose another name"),
         (["--fraction", "0.5", "--output", "kept"], "--output kept: the file name must end in .csv"),
     ],
