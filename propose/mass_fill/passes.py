@@ -26,6 +26,7 @@ from propose.recalibrate import finish
 from propose.run_folder import RunFolder
 from propose.starts import read_starts
 from verifier.items import read_items, write_items
+from verifier.serving import ended_with_parent
 
 RUN = "fill"
 ORIGINALS = "ORIGINAL"  # what ids of a pass begin with; the release renames all items
@@ -127,7 +128,11 @@ def start_from_pass(one: Pass, before: Outcome) -> None:
     write_csv(files.guessing, ["item_id", "guessing"], zip(columns, guessing, strict=True))
     _copy_difficulties(before.folder.path / "difficulty.csv", files.difficulty, columns)
     # Says that the table was fitted to this matrix, which is how abilities are then estimated from both.
-    fitted = {"matrix": {"file": files.matrix.name, "sha256": sha256_of(files.matrix)}}
+    fitted = {
+        name: {"file": path.name, "sha256": sha256_of(path)}
+        for name, path in files.present().items()
+        if name in ("matrix", "trials", "guessing")
+    }
     graders = {name: version for name, version in before.config.versions.items() if name != "python"}
     record = record_fields(files.pool, pool, before.config.panel["identities"], graders)
     with atomic_writer(files.difficulty.with_name("diagnostics.json")) as handle:
@@ -168,7 +173,7 @@ def run_pass(
 
 
 def _call(word: str, one: Pass, options: Sequence[str], environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", f"propose.{word}", one.benchmark, RUN, *options]
+    command = [*ended_with_parent(), sys.executable, "-m", f"propose.{word}", one.benchmark, RUN, *options]
     # In a session of its own: an interrupt reaches it once, and is waited for, as it may have servers to stop.
     with subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as process:
         try:
