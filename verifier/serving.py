@@ -167,7 +167,7 @@ async def served(verifier: Verifier, gpus: Sequence[int], log: Path) -> AsyncIte
 def serve_command(verifier: Verifier, n_gpus: int, port: int) -> list[str]:
     """Return the command that serves a verifier on this machine alone."""
     return [
-        *_ended_with_parent(),
+        *ended_with_parent(),
         vllm_command(),
         "serve",
         verifier.model,
@@ -182,7 +182,7 @@ def serve_command(verifier: Verifier, n_gpus: int, port: int) -> list[str]:
     ]
 
 
-def _ended_with_parent() -> list[str]:
+def ended_with_parent() -> list[str]:
     """Return the words before a command that end it when this process is killed; none where the system has no such."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import pytest
+
 from propose.run_folder import RunFolder
-from propose.starts import ERROR, read_starts
+from propose.starts import ERROR, INTERRUPTED, read_starts
 from tests.propose.served import BENCHMARK, Place, place
 from tests.verifier.simulated.panel_process import simulated_panel
 
@@ -47,3 +51,22 @@ def test_a_pass_that_did_not_come_to_its_end_is_not_released(tmp_path: Path) -> 
         assert read_starts(run.starts)[-1].ending is not None
         assert not (run.path / "recalibration.json").exists()
         assert not (tmp_path / "filled").exists()
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="this system has no setpriv")
+def test_a_killed_mass_fill_leaves_no_run_behind_that_goes_on_asking(tmp_path: Path) -> None:
+    with simulated_panel("--latency", "1") as slow:
+        here = place(tmp_path, slow.url)
+        files = ("--panel", here.panel, "--rewriter", here.rewriter, "--output", tmp_path / "filled")
+        process = here.start("mass_fill", BENCHMARK, "SIM-T", *files, "--max-gap", "0", *TINY)
+        run = RunFolder(tmp_path / f"results/{BENCHMARK}/mass-SIM-T/pass-01/results/{BENCHMARK}/fill")
+        deadline = time.monotonic() + 60
+        while not run.starts.exists() or not read_starts(run.starts):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        process.kill()
+        process.communicate(
+            timeout=60
+        )  # returns when nobody holds the pipes any more: the run has ended, too
+        (start,) = read_starts(run.starts)
+        assert start.ending is not None and start.ending.reason == INTERRUPTED
