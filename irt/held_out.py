@@ -9,6 +9,7 @@ import numpy as np
 
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtSettings, fit_mirt
+from irt.streams import Purpose, stream
 
 # A tenth of the cells is hidden at a time: in turn, until this many answers have been predicted, or five tenths.
 FOLDS = 10
@@ -59,7 +60,7 @@ def folds(trials: IntArray, count: int, seed: int) -> IntArray:
     """Return the fold, 0 … count − 1, of every answered cell, (M, N), as equal in size as can be; −1 for a blank."""
     asked = np.flatnonzero(trials.ravel() > 0)
     fold = np.full(trials.size, -1, dtype=np.int64)
-    fold[asked] = np.random.default_rng([seed, count]).permutation(len(asked)) % count
+    fold[asked] = stream(seed, Purpose.HIDDEN_CELLS, count).permutation(len(asked)) % count
     return fold.reshape(trials.shape)
 
 

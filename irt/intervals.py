@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from irt.arrays import FloatArray
+from irt.streams import Purpose, stream
 
 RESAMPLES = 1000
 INTERVAL = (0.025, 0.975)
@@ -42,7 +43,7 @@ def figure(value: float, spread: FloatArray) -> Figure:
 
 def resampled_counts(models: int, seed: int) -> FloatArray:
     """Return how often each model is drawn in each bootstrap resample, (RESAMPLES, M)."""
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, Purpose.RESAMPLED_MODELS)
     return rng.multinomial(models, np.full(models, 1 / models), size=RESAMPLES).astype(float)
 
 

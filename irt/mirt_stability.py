@@ -10,6 +10,11 @@ import numpy as np
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.rotation import procrustes, rotate
+from irt.streams import Purpose, stream
+
+
+# Two from random starts, and two of each half.
+FITS_A_ROUND = 6
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,21 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Stability:
-    """Refits with other seeds, and a control whose items keep their means but whose models have nothing in common."""
+    """Whether a fit's dimensions come again; each beside a control whose models have nothing in common.
+
+    Attributes
+    ----------
+    refits, shuffled_refits
+        Of the same answers, from random starts: whether the optimum is found again, even of a dimension of noise.
+    halves, shuffled_halves
+        (R, D) correlation of each dimension's abilities between two fits that share no item, one to each random half of
+        every benchmark's items: whether a dimension is there for other items too. NaN where there is but one item.
+    """
 
     refits: Agreement
-    shuffled: Agreement
+    shuffled_refits: Agreement
+    halves: FloatArray
+    shuffled_halves: FloatArray
 
 
 def measure_stability(
@@ -48,7 +64,7 @@ def measure_stability(
     refits: int,
     done: Callable[[int], None],
 ) -> Stability:
-    """Refit ``refits`` times with other seeds, each time also to shuffled answers.
+    """Refit ``refits`` times from random starts and to halves of the items, each also with shuffled answers.
 
     Parameters
     ----------
@@ -58,27 +74,67 @@ def measure_stability(
     correct, trials, benchmark_of
         (M, N), (M, N), (N,), as the fit had them.
     done
-        Called with the number of fits that are done, of 2 · ``refits``.
+        Called with the number of fits that are done, of ``FITS_A_ROUND`` · ``refits``.
     """
     asked = trials > 0
     expected = fit.probability()[asked]
     reference = rotate(fit, turn)
-    rows: dict[str, list[tuple[FloatArray, FloatArray, float]]] = {"refits": [], "shuffled": []}
+    everything = np.arange(len(benchmark_of))
+    rows: dict[str, list[tuple[FloatArray, FloatArray, float]]] = {"as given": [], "shuffled": []}
+    halves: dict[str, list[FloatArray]] = {"as given": [], "shuffled": []}
     for number in range(refits):
-        anew = replace(settings, seed=settings.seed + number + 1)
-        rng = np.random.default_rng([anew.seed, refits])
-        for kind, answers in (("refits", (correct, trials)), ("shuffled", shuffle(correct, trials, rng))):
-            again = fit_mirt(*answers, benchmark_of, anew)
-            aligned = rotate(rotate(again, procrustes(again.a, fit.a)), turn)
+        anew = replace(settings, seed=settings.seed + number + 1, first_start=1)
+        rng = stream(anew.seed, Purpose.SHUFFLED_ANSWERS, refits)
+        shuffled = shuffle(correct, trials, rng)
+        half_of = split_items(benchmark_of, rng)
+        for position, (kind, answers) in enumerate((("as given", (correct, trials)), ("shuffled", shuffled))):
+            again = _aligned(fit, turn, answers, benchmark_of, everything, anew)
             rows[kind].append(
                 (
-                    correlations(aligned.a, reference.a),
-                    correlations(aligned.theta, reference.theta),
+                    correlations(again.a, reference.a),
+                    correlations(again.theta, reference.theta),
                     float(np.sqrt(np.mean((again.probability()[asked] - expected) ** 2))),
                 )
             )
-            done(sum(map(len, rows.values())))
-    return Stability(*(Agreement(*map(np.array, zip(*rows[kind], strict=True))) for kind in rows))
+            columns = [np.flatnonzero(half_of == half) for half in (0, 1)]
+            if min(map(len, columns)):
+                # From start 0 as well: here the answers are in question, not the optimiser.
+                both = [
+                    _aligned(fit, turn, answers, benchmark_of, own, replace(anew, first_start=0)).theta
+                    for own in columns
+                ]
+                halves[kind].append(correlations(*both))
+            else:
+                halves[kind].append(np.full(settings.dims, np.nan))
+            done(number * FITS_A_ROUND + (position + 1) * FITS_A_ROUND // 2)
+    return Stability(
+        *(Agreement(*map(np.array, zip(*rows[kind], strict=True))) for kind in rows),
+        *(np.array(halves[kind]) for kind in halves),
+    )
+
+
+def _aligned(
+    fit: MirtFit,
+    turn: FloatArray,
+    answers: tuple[IntArray, IntArray],
+    benchmark_of: IntArray,
+    columns: IntArray,
+    settings: MirtSettings,
+) -> MirtFit:
+    """Return a fit to these items' answers on the axes of ``fit`` after ``turn``."""
+    correct, trials = (values[:, columns] for values in answers)
+    # A benchmark of one item is in one half alone.
+    group_of = np.unique(benchmark_of[columns], return_inverse=True)[1]
+    again = fit_mirt(correct, trials, group_of, settings)
+    return rotate(rotate(again, procrustes(again.a, fit.a[columns])), turn)
+
+
+def split_items(benchmark_of: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return a random half, 0 or 1, of each item, (N,): in every benchmark as many of each as can be."""
+    order = np.lexsort((rng.random(len(benchmark_of)), benchmark_of))
+    half_of = np.empty(len(benchmark_of), dtype=np.int64)
+    half_of[order] = np.arange(len(order)) % 2
+    return half_of
 
 
 def correlations(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Where a multidimensional fit begins: what the answers' residuals have in common, and noise."""
+"""Where a multidimensional fit begins: at what the answers' residuals have in common, or at random."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from irt.arrays import FloatArray
 from irt.mirt_updates import Answers, Gaussian
+from irt.streams import Purpose, stream
 
 # Spread of the first q(θ) and q(a, d): it only has to be small beside the priors and not zero.
 FIRST_VARIANCE = 0.1
@@ -16,8 +17,8 @@ EXTRA_VECTORS = 5
 
 
 def first_posterior(answers: Answers, dims: int, number: int, seed: int) -> tuple[Gaussian, Gaussian]:
-    """Return a first q(θ) and q(a, d): what the answers' residuals have in common, and noise after start 0."""
-    rng = np.random.default_rng([seed, number])
+    """Return a first q(θ) and q(a, d): start 0 is what the answers' residuals have in common, the others are noise."""
+    rng = stream(seed, Purpose.START, number)
     trials = answers.trials
     correct = answers.kappa + trials / 2
     share = (correct.sum(axis=0) + 0.5) / (trials.sum(axis=0) + 1)
@@ -29,8 +30,10 @@ def first_posterior(answers: Answers, dims: int, number: int, seed: int) -> tupl
         vectors = np.linalg.qr(residual @ (residual.T @ vectors))[0]
     turn = np.linalg.svd(vectors.T @ residual, full_matrices=False)[0]
     leading = (vectors @ turn)[:, :dims]
-    theta = rng.normal(size=(models, dims)) * (1.0 if number else 0.01)
-    theta[:, : leading.shape[1]] += np.sqrt(models) * leading
+    theta = rng.normal(size=(models, dims))
+    if not number:
+        theta *= 0.01
+        theta[:, : leading.shape[1]] += np.sqrt(models) * leading
     theta /= np.sqrt(np.mean(theta**2, axis=0))
     first = np.column_stack([np.zeros((items, dims)), np.log(share / (1 - share))])
     return _narrow(theta), _narrow(first)

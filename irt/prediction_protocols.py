@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from irt.arrays import FloatArray, IntArray
 from irt.held_out import folds as cell_folds
+from irt.streams import Purpose, stream
 
 Protocol = Literal["cells", "models", "items"]
 BoolArray = npt.NDArray[np.bool_]
@@ -57,7 +58,7 @@ def splits(trials: IntArray, protocol: Protocol, folds: int, known: int, seed: i
         for fold in range(folds):
             yield Split(fold_of == fold, np.zeros(models, dtype=bool), np.zeros(items, dtype=bool))
         return
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, Purpose.NEW_MODELS_OR_ITEMS)
     asked = trials > 0
     axis = 1 if protocol == "models" else 0
     beyond_known = asked & (_random_ranks(asked, axis, rng) >= known)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from irt.arrays import FloatArray, IntArray
+from irt.streams import Purpose, stream
 
 METRICS = ("accuracy", "log-loss", "Brier", "AUC", "calibration error")
 
@@ -87,7 +88,7 @@ def score_predictions(
     present, model = np.unique(cells.model, return_inverse=True)
     resamples = RESAMPLES if len(present) > 1 else 0
     share = np.full(len(present), 1 / len(present))
-    counts = np.random.default_rng(seed).multinomial(len(present), share, resamples)
+    counts = stream(seed, Purpose.RESAMPLED_MODELS).multinomial(len(present), share, resamples)
     # The first row is the data themselves.
     weights = np.vstack([np.ones(len(present)), counts])
     named = [number for number in range(len(benchmarks)) if np.any(cells.benchmark == number)]

@@ -30,6 +30,7 @@ from irt.selection import (
     separating_items,
     stratify,
 )
+from irt.streams import Purpose, stream
 
 FIGURES = ("Pearson", "Spearman", "score error", "part-whole r")
 # By answers that are on both sides: a gain in it is no evidence.
@@ -98,7 +99,7 @@ def check_selection(
     report
         Called with the number of folds that are done.
     """
-    rng = np.random.default_rng(settings.seed)
+    rng = stream(settings.seed, Purpose.SUBSETS)
     models, items = len(data.models), np.arange(len(data.items))
     fold_of = rng.permutation(models) % folds
     kinds = [

@@ -99,7 +99,7 @@ def test_interval_is_that_of_models_drawn_anew() -> None:
     difference = scores["good", "bad", "micro", "", "accuracy"]
     assert difference.high - difference.low == pytest.approx(2 * 1.96 * apart.std() / 50**0.5, rel=0.1)
     # Both are good or bad on the same models: unpaired, the difference would seem far less certain.
-    assert difference.high - difference.low < 0.6 * (accuracy.high - accuracy.low)
+    assert difference.high - difference.low < 0.7 * (accuracy.high - accuracy.low)
 
 
 def test_auc_of_equal_answers_is_nan_and_left_out_of_the_macro_average() -> None:
