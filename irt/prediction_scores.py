@@ -82,8 +82,9 @@ def score_predictions(
 ) -> list[Score]:
     """Return the scores of every predictor, and their differences to those of the baselines.
 
-    Models are resampled with replacement, and every predictor is scored on the same resamples. Benchmarks without cells
-    are left out; a macro average is over those where the metric is defined.
+    Models are resampled with replacement, and every predictor is scored on the same resamples. The items are as they
+    are: how much other items would differ is not in the intervals, which matters most of new ones. Benchmarks without
+    cells are left out; a macro average is over those where the metric is defined.
     """
     present, model = np.unique(cells.model, return_inverse=True)
     resamples = RESAMPLES if len(present) > 1 else 0

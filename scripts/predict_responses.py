@@ -4,13 +4,14 @@ Input   response matrices, one a benchmark, .csv or .csv.gz: column model, then 
         correct answers, blank = never asked; models are joined by name. Trials: NAME.trials.csv beside NAME.csv, else
         --n-trials, else n_trials in NAME.json.
 Output  accuracy, log-loss, Brier score, AUC and calibration error of each predictor, over all answers and by benchmark,
-        with 95 % intervals over models; and what the models of ability gain over the additive model and the benchmark
-        mean. --json prints, and --output writes, all figures, differences and intervals.
+        with 95 % intervals over models, the items as they are; and what the models of ability gain over the additive
+        model and the benchmark mean. --json prints, and --output writes, all figures, differences and intervals.
 
 What is hidden (--protocol):
   cells    a share of all answers; every fold hides another, so each answer is predicted once
   models   all but --known answers of the models of each fold; the items are fitted without these models
-  items    all but --known answers to the items of each fold; the abilities are fitted without these items
+  items    all but --known answers to the items of each fold; the abilities are fitted without these items. How much
+           other new items would differ is not in the intervals
 
 Predictors: global mean; the model's mean; its mean in the benchmark; the item's mean (each leans on the mean of what it
 is a part of, the more the less such means differ); additive: logit P = ability + easiness; D-D: logit P = a·θ + d in D
