@@ -2,7 +2,8 @@
 
 The correlation of a benchmark's scores with abilities that were fitted to it, among others, is high for that reason
 alone. So the abilities are fitted again without it, from scratch, and turned by Procrustes to the axes of the fit of
-all benchmarks, on the items that the two share.
+all benchmarks, on the items that the two share. These axes are chosen with the benchmark, and the intervals take the
+abilities as they are.
 
 M models, N items, D dimensions.
 """
@@ -10,12 +11,12 @@ M models, N items, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from irt.arrays import FloatArray, IntArray
-from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts
+from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts, standardised_weights
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, score_models
 from irt.mirt_data import Benchmarks, groups_of
 from irt.rotation import procrustes, rotate
@@ -43,8 +44,12 @@ class Alignment:
     corrected
         Correlation of the models' share correct with abilities fitted without the whole benchmark; undefined where the
         others do not identify the dimension.
+    weight
+        Standardised weight of this dimension in the regression of the share correct on all of them, the abilities as
+        for ``corrected``: dimensions correlate, so that a benchmark which measures one correlates with others as well.
+        Undefined where the others do not identify all dimensions.
     uncorrected
-        The same with the abilities of the fit of all benchmarks.
+        The correlation with the abilities of the fit of all benchmarks.
     reliability
         1 − error variance/prior variance of the abilities without the benchmark, mean over these models.
     agreement
@@ -60,6 +65,7 @@ class Alignment:
     models: int
     dimension: int
     corrected: Figure
+    weight: Figure
     uncorrected: Figure
     reliability: float
     agreement: float
@@ -142,9 +148,11 @@ def align(
         for name, items in parts.items():
             models = np.flatnonzero(elsewhere & data.trials[:, items].any(axis=1))
             score = share_correct(data, models, items)
+            found = []
             for k in range(theta.shape[1]):
                 figures = _align_score(score, models, k, without, theta, settings.seed)
-                rows.append(Alignment(data.names[number], name, len(items), len(models), k + 1, *figures))
+                found.append(Alignment(data.names[number], name, len(items), len(models), k + 1, *figures))
+            rows += _with_weights(found, score, without.theta[models], settings.seed)
         report(number + 1)
     return rows, not_converged
 
@@ -158,17 +166,26 @@ def share_correct(data: Benchmarks, models: IntArray, items: IntArray) -> FloatA
 
 def _align_score(
     score: FloatArray, models: IntArray, k: int, without: Without, theta: FloatArray, seed: int
-) -> tuple[Figure, Figure, float, float, str]:
-    """Return corrected, uncorrected, reliability, agreement and note of the scores of these models."""
+) -> tuple[Figure, Figure, Figure, float, float, str]:
+    """Return corrected, weight (not yet known), uncorrected, reliability, agreement and note of these scores."""
     if len(models) < FEWEST_MODELS:
         note = f"only {len(models)} models answered both this and another benchmark"
-        return UNDEFINED, UNDEFINED, np.nan, np.nan, note
+        return UNDEFINED, UNDEFINED, UNDEFINED, np.nan, np.nan, note
     weights = resampled_counts(len(models), seed)
     reliability = float(without.reliability[models, k].mean())
     agreement = correlate(without.theta[models, k], without.frozen[models, k], weights).value
     note = _note(score, without.groups, reliability, agreement)
     corrected = UNDEFINED if note else correlate(score, without.theta[models, k], weights)
-    return corrected, correlate(score, theta[models, k], weights), reliability, agreement, note
+    uncorrected = correlate(score, theta[models, k], weights)
+    return corrected, UNDEFINED, uncorrected, reliability, agreement, note
+
+
+def _with_weights(rows: list[Alignment], score: FloatArray, theta: FloatArray, seed: int) -> list[Alignment]:
+    """Return the rows of all dimensions with their weights, if the abilities theta (M, D) are identified."""
+    if any(row.note for row in rows):
+        return rows
+    weights = standardised_weights(score, theta, resampled_counts(len(score), seed))
+    return [replace(row, weight=weight) for row, weight in zip(rows, weights, strict=True)]
 
 
 def _note(score: FloatArray, groups: int, reliability: float, agreement: float) -> str:

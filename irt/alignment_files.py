@@ -49,17 +49,21 @@ def write_alignment(
 
 
 def lines(rows: Sequence[Alignment]) -> list[str]:
-    """Return the table of corrected values with their intervals, uncorrected beside, and the notes below."""
+    """Return the table of corrected values with their intervals, weight and uncorrected beside, and the notes below."""
     dims = max(row.dimension for row in rows)
     table: list[tuple[str, ...]] = []
     for start in range(0, len(rows), dims):
         run = rows[start : start + dims]
         name = f"  {run[0].subset}" if run[0].subset else run[0].benchmark
-        cells = [cell for row in run for cell in (_shown(row.corrected), _number(row.uncorrected.value))]
+        cells = [
+            cell
+            for row in run
+            for cell in (_shown(row.corrected), _number(row.weight.value), _number(row.uncorrected.value))
+        ]
         table.append((name, f"{run[0].items:,}", f"{run[0].models:,}", *cells))
     headings = ["", "items", "models"]
     for k in range(dims):
-        headings += [f"dimension {k + 1}", "uncorrected"]
+        headings += [f"dimension {k + 1}", "weight", "uncorrected"]
     found = as_text(Table(tuple(headings), (True, *[False] * (len(headings) - 1)), table))
     notes = [
         f"{row.benchmark}{f' ({row.subset})' if row.subset else ''}, dimension {row.dimension}: no corrected value: "

@@ -18,6 +18,8 @@ INTERVAL = (0.025, 0.975)
 # Of the product of two variances, as a share of the whole sample's: below it one of the two is constant but for
 # rounding.
 CONSTANT = 1e-20
+# Below this determinant of their correlations, columns determine one another but for rounding.
+DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,24 @@ def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
     """Return the Pearson correlation of x and y, (M,), with its interval over the resamples ``weights`` (R, M)."""
     value = correlations(x, y[:, None], np.ones((1, len(x))))[0, 0]
     return figure(value, correlations(x, y[:, None], weights)[:, 0])
+
+
+def standardised_weights(y: FloatArray, x: FloatArray, weights: FloatArray) -> list[Figure]:
+    """Return the weights of the columns of x (M, D) in the regression of y (M,) on them all, each of variance 1.
+
+    With their intervals over the resamples ``weights`` (R, M); undefined where the columns determine one another.
+    """
+    once = _standardised(y, x, np.ones((1, len(y))))[0]
+    spread = _standardised(y, x, weights)
+    return [figure(once[k], spread[:, k]) for k in range(x.shape[1])]
+
+
+def _standardised(y: FloatArray, x: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weights, (W, D), NaN where not defined."""
+    cross = correlations(y, x, weights)
+    between = np.stack([correlations(column, x, weights) for column in x.T], axis=1)
+    found = np.full_like(cross, np.nan)
+    defined = np.isfinite(cross).all(axis=1) & np.isfinite(between).all(axis=(1, 2))
+    defined[defined] = np.linalg.det(between[defined]) > DEPENDENT
+    found[defined] = np.linalg.solve(between[defined], cross[defined][:, :, None])[:, :, 0]
+    return found

@@ -7,9 +7,12 @@ Output  in --output-dir: alignment.csv, alignment.json, alignment.png (heat map)
         (difficulty and discrimination of its items on each dimension). The table is printed, too; --json: as JSON.
 
 A figure is the correlation over models of the share correct on the benchmark with an ability; 95 % intervals over
-resampled models, the abilities as they are.
+resampled models, the abilities as they are: their own uncertainty is not in them.
   corrected     the abilities are fitted without the benchmark (a subset: without its whole benchmark) and turned to the
-                axes of all by Procrustes on the shared items; none where the others do not identify the dimension
+                axes of all by Procrustes on the shared items; none where the others do not identify the dimension. Only
+                the axes come from a fit that saw the benchmark
+  weight        standardised weight of the dimension in the regression of the share correct on all these abilities: as
+                dimensions correlate, a benchmark that measures one alone correlates with the others, too
   uncorrected   the abilities are fitted to all, the benchmark among them, which raises it
 
 Examples:

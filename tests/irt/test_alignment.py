@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irt.alignment import Alignment, align
+from irt.alignment import Alignment, align, fit_without
 from irt.alignment_files import fields, lines, write_alignment
 from irt.arrays import IntArray
+from irt.intervals import UNDEFINED, correlate, resampled_counts, standardised_weights
 from irt.io import InputError
 from irt.item_subsets import read_subsets
 from irt.mirt import MirtSettings, fit_mirt
@@ -64,6 +65,7 @@ def test_benchmarks_and_subsets_go_with_the_ability_they_measure(rows: list[Alig
         assert measured.corrected.value > 0.75 and abs(other.corrected.value) < 0.25
         assert measured.corrected.low < measured.corrected.value < measured.corrected.high
         assert measured.agreement > 0.9 and measured.reliability > 0.6
+        assert measured.weight.value > 0.75 and abs(other.weight.value) < 0.3
     both = find(rows, "mixed")
     assert all(0.5 < row.corrected.value < 0.8 for row in both)
 
@@ -72,6 +74,39 @@ def test_a_benchmark_goes_more_with_abilities_that_are_fitted_to_it(rows: list[A
     for name, own in (("one", 0), ("two", 1)):
         row = find(rows, name)[own]
         assert row.uncorrected.value > row.corrected.value + 0.03
+
+
+def test_weights_tell_what_a_benchmark_measures_where_the_abilities_correlate() -> None:
+    """Scores that are one of two abilities that correlate at 0.8, and noise."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(400, 2)) @ np.linalg.cholesky([[1, 0.8], [0.8, 1]]).T
+    score = theta[:, 0] + 0.3 * rng.normal(size=400)
+    weights = resampled_counts(400, 0)
+    first, second = standardised_weights(score, theta, weights)
+    assert correlate(score, theta[:, 1], weights).value > 0.7
+    assert first.low > 0.85 and second.low < 0.05 and abs(second.value) < 0.1
+    z = [(v - v.mean(axis=0)) / v.std(axis=0) for v in (score, theta)]
+    expected = np.linalg.lstsq(z[1], z[0], rcond=None)[0]
+    assert [first.value, second.value] == pytest.approx(expected)
+    same = standardised_weights(score, np.column_stack([theta[:, 0], 2 * theta[:, 0]]), weights)
+    assert same == [UNDEFINED, UNDEFINED]
+
+
+def test_abilities_without_a_benchmark_have_no_trace_of_it(planted: Planted) -> None:
+    """With the items held, other answers to the benchmark change nothing."""
+    data = planted.data
+    settings = MirtSettings(dims=2, starts=1)
+    whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+    _, turn = canonical(whole)
+    own = data.benchmark_of == 1
+    flipped = data.correct.copy()
+    flipped[:, own] = data.trials[:, own] - flipped[:, own]
+    before, after = (
+        fit_without(replace(data, correct=correct), 1, whole, turn, settings)
+        for correct in (data.correct, flipped)
+    )
+    np.testing.assert_array_equal(before.frozen, after.frozen)
+    np.testing.assert_array_equal(before.theta, after.theta)
 
 
 def test_the_corrected_value_is_that_of_abilities_that_never_saw_the_benchmark(
@@ -96,6 +131,7 @@ def test_with_two_benchmarks_the_other_cannot_show_a_dimension_it_lacks() -> Non
         row = find(found, name)[own]
         assert row.uncorrected.value > 0.9
         assert np.isnan([row.corrected.value, row.corrected.low]).all()
+        assert all(np.isnan(both.weight.value) for both in find(found, name))
         assert row.note.startswith("the other benchmarks ")
     text = "\n".join(lines(found))
     assert "one, dimension 1: no corrected value: the other benchmarks " in text
