@@ -48,11 +48,13 @@ QUADRATURE_NODES = 15
 class MirtSettings:
     """How to fit: number of dimensions, starts, iterations of each, and when one has converged.
 
+    Start 0 begins at what the answers have in common, all others at random; the first of them is ``first_start``.
     A start has converged when an iteration adds less than ``tolerance`` nats an answer to the evidence bound.
     """
 
     dims: int = 2
     starts: int = 3
+    first_start: int = 0
     max_iterations: int = 1000
     tolerance: float = 1e-6
     seed: int = 0
@@ -183,7 +185,8 @@ def fit_mirt(
         The same settings give the same fit.
     """
     answers = answers_of(correct, trials)
-    tried = [_fit_once(answers, benchmark_of, settings, number) for number in range(settings.starts)]
+    numbers = range(settings.first_start, settings.first_start + settings.starts)
+    tried = [_fit_once(answers, benchmark_of, settings, number) for number in numbers]
     tried.sort(key=lambda attempt: -attempt.elbo[-1])  # stable: the earlier of two equals stays first
     best = tried[0]
     asked = answers.trials > 0

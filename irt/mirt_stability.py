@@ -12,7 +12,6 @@ from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.rotation import procrustes, rotate
 from irt.streams import Purpose, stream
 
-
 # Two from random starts, and two of each half.
 FITS_A_ROUND = 6
 
@@ -107,10 +106,8 @@ def measure_stability(
             else:
                 halves[kind].append(np.full(settings.dims, np.nan))
             done(number * FITS_A_ROUND + (position + 1) * FITS_A_ROUND // 2)
-    return Stability(
-        *(Agreement(*map(np.array, zip(*rows[kind], strict=True))) for kind in rows),
-        *(np.array(halves[kind]) for kind in halves),
-    )
+    refitted, of_shuffled = (Agreement(*map(np.array, zip(*rows[kind], strict=True))) for kind in rows)
+    return Stability(refitted, of_shuffled, np.array(halves["as given"]), np.array(halves["shuffled"]))
 
 
 def _aligned(

@@ -7,8 +7,10 @@ Input   response matrices, one a benchmark (.csv or .csv.gz): column model, then
         correct answers, blank = never asked. Models are joined by name. The trials are in NAME.trials.csv(.gz) beside
         NAME.csv (trials.csv beside response_matrix.csv), else --n-trials, else n_trials in NAME.json.
 Output  in --output-dir: abilities.csv (model,theta_1...,sd_1...; higher = more able),
-        items.csv (benchmark,item,a_1...,d,MDISC,MDIFF,direction_1...,sd_...; higher d = easier, higher MDIFF = harder)
-        and fit.json (how well each number of dimensions predicts, the chosen one, settings, warnings).
+        items.csv (benchmark,item,a_1...,d,MDISC,MDIFF,direction_1...,sd_...; higher d = easier, higher MDIFF = harder,
+        blank where MDISC is less than twice its sd)
+        and fit.json (how well each number of dimensions predicts, the chosen one, settings, warnings, and the seconds
+        it took: all else is the same when it is run again).
 
 Examples:
   python scripts/fit_mirt.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
@@ -61,7 +63,8 @@ def parse_arguments() -> argparse.Namespace:
         "--stability",
         type=whole_number(1),
         metavar="R",
-        help="also refit R times, and R times to shuffled answers, and compare",
+        help="also refit R times from random starts (is the optimum found again?) and to random halves of each "
+        "benchmark's items (do dimensions come again in other items?), both also with shuffled answers",
     )
     parser.add_argument(
         "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
@@ -77,7 +80,7 @@ def main() -> int:
         from irt.mirt import MirtSettings, fit_mirt
         from irt.mirt_data import read_benchmarks
         from irt.mirt_files import OUTPUTS, SCHEMA_VERSION, mirt_figures, stability_figures, write_mirt
-        from irt.mirt_stability import measure_stability
+        from irt.mirt_stability import FITS_A_ROUND, measure_stability
         from irt.progress import progress
         from irt.rotation import canonical
 
@@ -102,7 +105,7 @@ def main() -> int:
     fit, turn = canonical(raw)
     figures = mirt_figures(benchmarks, fit, comparison)
     if arguments.stability:
-        with progress("refitting", 2 * arguments.stability) as update:
+        with progress("refitting", FITS_A_ROUND * arguments.stability) as update:
             stability = measure_stability(
                 raw, turn, *answers, settings, arguments.stability, lambda done: update(done, "")
             )
@@ -143,18 +146,23 @@ def report(figures: dict[str, Any], output_dir: Path) -> None:
             + (" (chosen)" if entry["dims"] == held_out["chosen_dims"] else "")
         )
     for name, agreement in figures.get("stability", {}).items():
-        lowest = {
-            what: min(value for row in agreement[what] for value in row if value is not None)
-            for what in ("loading_correlations", "ability_correlations")
-        }
-        print(
-            f"{name.replace('_', ' ')}: correlations of a dimension's loadings at least "
-            f"{lowest['loading_correlations']:.3f}, of its abilities at least {lowest['ability_correlations']:.3f}; "
-            f"predictions differ by {max(agreement['prediction_difference']):.4f}"
-        )
+        found = [
+            f"correlations of a dimension's {what} at least {lowest(agreement[key])}"
+            for what, key in (("loadings", "loading_correlations"), ("abilities", "ability_correlations"))
+            if key in agreement
+        ]
+        if "prediction_difference" in agreement:
+            found.append(f"predictions differ by {max(agreement['prediction_difference']):.4f}")
+        print(f"{name.replace('_', ' ')}: {', '.join(found)}")
     for warning in figures["warnings"]:
         print(f"warning: {warning}", file=sys.stderr)
     print(f"Wrote abilities.csv, items.csv and fit.json to {output_dir}")
+
+
+def lowest(correlations: list[list[float | None]]) -> str:
+    """Return the lowest correlation as text; "—" if nothing varied that could correlate."""
+    there = [value for row in correlations for value in row if value is not None]
+    return f"{min(there):.3f}" if there else "—"
 
 
 if __name__ == "__main__":

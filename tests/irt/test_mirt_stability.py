@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from irt.mirt import MirtSettings, fit_mirt
-from irt.mirt_stability import correlations, measure_stability, shuffle
+from irt.mirt_stability import correlations, measure_stability, shuffle, split_items
 from irt.rotation import canonical
 
 
@@ -31,11 +31,37 @@ def test_real_dimensions_come_again_and_shuffled_ones_do_not() -> None:
     fit = fit_mirt(correct, trials, benchmark_of, settings)
     done: list[int] = []
     found = measure_stability(fit, canonical(fit)[1], correct, trials, benchmark_of, settings, 2, done.append)
-    assert done == [1, 2, 3, 4]
-    assert found.refits.loadings.shape == found.shuffled.abilities.shape == (2, 2)
+    assert done == [3, 6, 9, 12]
+    assert (
+        found.refits.loadings.shape == found.shuffled_refits.abilities.shape == found.halves.shape == (2, 2)
+    )
     assert found.refits.loadings.min() > 0.99 and found.refits.abilities.min() > 0.99
-    assert found.refits.predictions.max() < 0.01 < 0.1 < found.shuffled.predictions.min()
-    assert found.shuffled.abilities.max() < 0.5 and found.shuffled.loadings.max() < 0.5
+    assert found.refits.predictions.max() < 0.01 < 0.1 < found.shuffled_refits.predictions.min()
+    assert found.shuffled_refits.abilities.max() < 0.5 and found.shuffled_refits.loadings.max() < 0.5
+    assert found.halves.min() > 0.8 and np.abs(found.shuffled_halves).max() < 0.5
+
+
+def test_a_dimension_of_noise_does_not_come_again_in_other_items() -> None:
+    """One true ability, two dimensions: the optimiser may find its idle one again, other items do not."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=80)
+    correct = rng.binomial(1, 1 / (1 + np.exp(-(1.5 * theta[:, None] + rng.normal(size=160)))))
+    trials, benchmark_of = np.ones_like(correct), np.zeros(160, dtype=int)
+    settings = MirtSettings(starts=1)
+    fit = fit_mirt(correct, trials, benchmark_of, settings)
+    found = measure_stability(
+        fit, canonical(fit)[1], correct, trials, benchmark_of, settings, 2, lambda _: None
+    )
+    assert found.halves[:, 0].min() > 0.8
+    assert found.halves[:, 1].mean() < 0.5
+
+
+def test_halves_share_out_the_items_of_every_benchmark() -> None:
+    benchmark_of = np.array([0] * 11 + [1] * 8 + [2])
+    half_of = split_items(benchmark_of, np.random.default_rng(1))
+    counts = np.array([np.bincount(half_of[benchmark_of == number], minlength=2) for number in range(3)])
+    assert (np.abs(counts[:, 0] - counts[:, 1]) <= 1).all()
+    assert (half_of != split_items(benchmark_of, np.random.default_rng(2))).any()
 
 
 def test_correlations_are_those_of_each_column() -> None:
