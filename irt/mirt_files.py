@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from irt.arrays import FloatArray
 from irt.held_out import WORTH_A_DIMENSION, Comparison
@@ -21,6 +22,8 @@ from irt.mirt_stability import Agreement, Stability
 
 SCHEMA_VERSION = 1
 OUTPUTS = ("abilities.csv", "items.csv", "fit.json")
+# Below twice its standard deviation, 0 discrimination is within what the answers allow.
+SURE_OF_MDISC = 2.0
 LIBRARIES = ("numpy", "scipy", "statsmodels")
 
 
@@ -35,10 +38,11 @@ class ItemSummary:
         the abilities' correlations. No rotation changes it.
     mdiff, mdiff_sd
         (N,) multidimensional difficulty −d/MDISC: how far along that direction, in standard deviations of ability, half
-        the answers are right. Higher = harder.
-    direction
+        the answers are right. Higher = harder. NaN where MDISC is less than ``SURE_OF_MDISC`` of its standard
+        deviations: there −d/MDISC has hardly any meaning, and its standard deviation none.
+    direction, direction_sd
         (N, D) correlation of what the item measures, a·θ, with each ability, over models: Φa/MDISC. Between −1 and 1;
-        where abilities are uncorrelated the squares add up to 1.
+        where abilities are uncorrelated the squares add up to 1. NaN where MDISC is 0.
     """
 
     mdisc: FloatArray
@@ -46,23 +50,34 @@ class ItemSummary:
     mdiff: FloatArray
     mdiff_sd: FloatArray
     direction: FloatArray
+    direction_sd: FloatArray
 
 
 def summarise_items(fit: MirtFit) -> ItemSummary:
     """Return discrimination, difficulty and direction of each item (Reckase 2009)."""
     pull = fit.a @ fit.ability_covariance
     mdisc = np.sqrt(np.sum(pull * fit.a, axis=1))
-    direction = pull / mdisc[:, None]
-    mdiff = -fit.d / mdisc
-    # The derivatives by (a, d): those of MDISC are (direction, 0).
-    of_mdisc = np.column_stack([direction, np.zeros(len(mdisc))])
-    of_mdiff = np.column_stack([-mdiff[:, None] * direction, -np.ones(len(mdisc))]) / mdisc[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direction = pull / mdisc[:, None]
+        mdiff = -fit.d / mdisc
+        # The derivatives by (a, d): those of MDISC are (direction, 0).
+        of_mdisc = np.column_stack([direction, np.zeros(len(mdisc))])
+        of_mdiff = np.column_stack([-mdiff[:, None] * direction, -np.ones(len(mdisc))]) / mdisc[:, None]
+        of_direction = fit.ability_covariance - direction[:, :, None] * direction[:, None, :]
+        of_direction /= mdisc[:, None, None]
+    mdisc_sd = _delta(of_mdisc, fit.items.covariance)
+    sure = mdisc >= SURE_OF_MDISC * mdisc_sd
+    variance = np.einsum(
+        "jka,jab,jkb->jk", of_direction, fit.items.covariance[:, :-1, :-1], of_direction, optimize=True
+    )
     return ItemSummary(
         mdisc,
-        _delta(of_mdisc, fit.items.covariance),
-        mdiff,
-        _delta(of_mdiff, fit.items.covariance),
+        mdisc_sd,
+        np.where(sure, mdiff, np.nan),
+        np.where(sure, _delta(of_mdiff, fit.items.covariance), np.nan),
         direction,
+        # In one dimension the direction is 1 and rounding could make its variance negative.
+        np.sqrt(np.maximum(variance, 0)),
     )
 
 
@@ -84,6 +99,7 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
         item_sd,
         summary.mdisc_sd,
         summary.mdiff_sd,
+        summary.direction_sd,
     ]
     with (
         atomic_writer(output_dir / "fit.json") as fit_file,
@@ -104,6 +120,7 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
                 *(f"direction_{k}" for k in numbers),
                 *(f"sd_a_{k}" for k in numbers),
                 *("sd_d", "sd_MDISC", "sd_MDIFF"),
+                *(f"sd_direction_{k}" for k in numbers),
             ],
             _rows([list(pair) for pair in benchmarks.items], np.column_stack(item_columns)),
         )
@@ -116,7 +133,10 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
 
 
 def _rows(names: Sequence[list[str]], values: FloatArray) -> list[list[str]]:
-    return [[*name, *(f"{value:.6f}" for value in row)] for name, row in zip(names, values, strict=True)]
+    return [
+        [*name, *("" if np.isnan(value) else f"{value:.6f}" for value in row)]
+        for name, row in zip(names, values, strict=True)
+    ]
 
 
 def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> dict[str, Any]:
@@ -134,6 +154,11 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             }
             for number, name in enumerate(benchmarks.names)
         },
+        "constant_items": [
+            {"benchmark": name, "item": item}
+            for (name, item), constant in zip(benchmarks.items, _constant(benchmarks), strict=True)
+            if constant
+        ],
         "blank_cells": int((benchmarks.trials == 0).sum()),
         "warnings": warnings_of(benchmarks, fit, comparison),
         "held_out": {
@@ -179,6 +204,12 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
         warnings.append(
             f"{dims} dimensions are the most that were tried and predict best; try more with --dims"
         )
+    vague = int(np.isnan(summarise_items(fit).mdiff).sum())
+    if vague:
+        warnings.append(
+            f"{vague} of {len(benchmarks.items)} items have no MDIFF: their MDISC is less than twice its standard "
+            "deviation"
+        )
     there = benchmarks.answered() > 0
     for number, name in enumerate(benchmarks.names):
         shared = int((there[:, number] & (there.sum(axis=1) > 1)).sum())
@@ -190,9 +221,20 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
     return warnings
 
 
+def _constant(benchmarks: Benchmarks) -> npt.NDArray[np.bool_]:
+    """Return of each item, (N,), whether all its answers are right or all wrong: they say nothing of a."""
+    right = benchmarks.correct.sum(axis=0)
+    return (right == 0) | (right == benchmarks.trials.sum(axis=0))
+
+
 def stability_figures(stability: Stability) -> dict[str, Any]:
     """Return what fit.json says of the refits and of their shuffled control."""
-    return {"refits": _agreement(stability.refits), "shuffled_control": _agreement(stability.shuffled)}
+    return {
+        "refits": _agreement(stability.refits),
+        "shuffled_refits": _agreement(stability.shuffled_refits),
+        "halves": {"ability_correlations": [_rounded(row) for row in stability.halves]},
+        "shuffled_halves": {"ability_correlations": [_rounded(row) for row in stability.shuffled_halves]},
+    }
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:

@@ -42,7 +42,7 @@ NODES = 11
 # In logits, root mean square under q.
 FARTHEST = 1.5
 
-# It is done when an iteration moves no predicted probability, at the means of q, by as much as this. Where the priors of
+# It is done when an iteration moves no probability, at the means of q, by as much as this. Where the learned priors of
 # many dimensions are still settling, steps shrink by only a few percent an iteration: up to fifty steps are left.
 ITERATIONS = 300
 TOLERANCE = 2e-5

@@ -55,12 +55,12 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
     assert list(abilities[0]) == ["model", "theta_1", "theta_2", "sd_1", "sd_2"]
     assert list(items[0]) == [
         *("benchmark", "item", "a_1", "a_2", "d", "MDISC", "MDIFF", "direction_1", "direction_2"),
-        *("sd_a_1", "sd_a_2", "sd_d", "sd_MDISC", "sd_MDIFF"),
+        *("sd_a_1", "sd_a_2", "sd_d", "sd_MDISC", "sd_MDIFF", "sd_direction_1", "sd_direction_2"),
     ]
     assert [row["model"] for row in abilities] == [f"model,{i}" for i in range(40)]
     assert [row["benchmark"] for row in items] == ["words"] * 30 + ["sums"] * 30 + ["single"]
     values = {
-        key: np.array([float(row[key]) for row in items])
+        key: np.array([float(row[key] or "nan") for row in items])
         for key in items[0]
         if key not in ("benchmark", "item")
     }
@@ -68,8 +68,10 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
     own = np.column_stack([values["direction_1"], values["direction_2"]])[:60]
     assert (own.argmax(axis=1) == np.repeat([own[0].argmax(), own[30].argmax()], 30)).mean() > 0.95
     assert own[0].argmax() != own[30].argmax()
-    np.testing.assert_allclose(values["MDIFF"], -values["d"] / values["MDISC"], rtol=1e-3)
-    assert min(values[key].min() for key in values if key.startswith("sd_")) > 0
+    sure = values["MDISC"] >= 2 * values["sd_MDISC"]
+    assert (np.isnan(values["MDIFF"]) == ~sure).all() and (np.isnan(values["sd_MDIFF"]) == ~sure).all()
+    np.testing.assert_allclose(values["MDIFF"][sure], (-values["d"] / values["MDISC"])[sure], rtol=1e-3)
+    assert min(np.nanmin(values[key]) for key in values if key.startswith("sd_")) > 0
 
     fit = json.loads((out / "fit.json").read_text(encoding="utf-8"))
     assert fit["schema_version"] == 1 and fit["held_out"]["chosen_dims"] == 2
@@ -81,7 +83,10 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
         "sha256": hashlib.sha256(matrices[0].read_bytes()).hexdigest(),
     }
     assert min(min(row) for row in fit["stability"]["refits"]["ability_correlations"]) > 0.98
-    assert max(max(row) for row in fit["stability"]["shuffled_control"]["ability_correlations"]) < 0.7
+    assert max(max(row) for row in fit["stability"]["shuffled_refits"]["ability_correlations"]) < 0.7
+    assert min(min(row) for row in fit["stability"]["halves"]["ability_correlations"]) > 0.6
+    assert max(max(row) for row in fit["stability"]["shuffled_halves"]["ability_correlations"]) < 0.6
+    assert fit["refinement"]["converged"] and fit["constant_items"] == []
     phi = np.array(fit["ability_correlations"])
     a = np.column_stack([values["a_1"], values["a_2"]])
     np.testing.assert_allclose(np.sqrt(np.sum((a @ phi) * a, axis=1)), values["MDISC"], rtol=1e-3)
@@ -136,3 +141,32 @@ def test_two_items_and_four_answers_are_enough_to_say_something(tmp_path: Path) 
     assert len(rows(tmp_path / "out" / "items.csv")) == 2
     fit = json.loads((tmp_path / "out" / "fit.json").read_text(encoding="utf-8"))
     assert [entry["dims"] for entry in fit["held_out"]["by_dims"]] == [1, 2]  # 3 models show no more
+
+
+def test_one_item_has_no_halves_and_no_loadings_to_correlate(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("model,q0\na,1\nb,0\nc,1\nd,0\n")
+    result = run(
+        "one.csv", "--n-trials", 1, "--dims", 1, "--stability", 1, "--output-dir", "out", cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    assert "refits: correlations of a dimension's loadings at least —" in result.stdout
+    assert "halves: correlations of a dimension's abilities at least —" in result.stdout
+    stability = json.loads((tmp_path / "out" / "fit.json").read_text(encoding="utf-8"))["stability"]
+    assert stability["halves"]["ability_correlations"] == [[None]]
+
+
+def test_a_difficulty_without_meaning_is_blank_and_constant_items_are_named(tmp_path: Path) -> None:
+    write_matrices(tmp_path)
+    coin = np.random.default_rng(3).integers(0, 2, size=40)
+    lines = ["model,q0,q1,q2", *(f'"model,{i}",1,0,{value}' for i, value in enumerate(coin))]
+    (tmp_path / "flat.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = ["--n-trials", 1, "--dims", 1, "--starts", 1, "--output-dir", "out"]
+    result = run("words.csv", "flat.csv", *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    items = rows(tmp_path / "out" / "items.csv")
+    blank = [row["item"] for row in items if row["MDIFF"] == ""]
+    assert blank == [row["item"] for row in items if row["sd_MDIFF"] == ""]
+    assert {row["item"] for row in items if row["benchmark"] == "flat"} == set(blank)
+    fit = json.loads((tmp_path / "out" / "fit.json").read_text(encoding="utf-8"))
+    assert fit["constant_items"] == [{"benchmark": "flat", "item": item} for item in ("q0", "q1")]
+    assert any(warning.startswith("3 of 33 items have no MDIFF") for warning in fit["warnings"])

@@ -1,0 +1,49 @@
+"""Standard deviations of discrimination, difficulty and direction, against draws from the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from irt.mirt import MirtFit, MirtSettings, fit_mirt
+from irt.mirt_files import summarise_items
+from irt.mirt_updates import Gaussian
+from irt.rotation import canonical
+
+
+def oblique_fit() -> MirtFit:
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(60, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
+    a = np.eye(2)[np.arange(40) % 2] * 1.5 + 0.3 * rng.normal(size=(40, 2))
+    correct = rng.binomial(20, 1 / (1 + np.exp(-(theta @ a.T + rng.normal(size=40)))))
+    benchmark_of = np.zeros(40, dtype=int)
+    return canonical(fit_mirt(correct, np.full_like(correct, 20), benchmark_of, MirtSettings(starts=1)))[0]
+
+
+def test_standard_deviations_are_those_of_draws() -> None:
+    fit = oblique_fit()
+    phi = fit.ability_covariance
+    assert abs(phi[0, 1]) > 0.1
+    found = summarise_items(fit)
+    rng = np.random.default_rng(1)
+    for j in range(0, 40, 5):
+        draws = rng.multivariate_normal(fit.items.mean[j], fit.items.covariance[j], 20_000)
+        pull = draws[:, :2] @ phi
+        mdisc = np.sqrt(np.sum(pull * draws[:, :2], axis=1))
+        np.testing.assert_allclose(found.mdisc_sd[j], mdisc.std(), rtol=0.06)
+        np.testing.assert_allclose(found.mdiff_sd[j], (-draws[:, 2] / mdisc).std(), rtol=0.06)
+        spread = (pull / mdisc[:, None]).std(axis=0)
+        # Near 1 a correlation cannot vary but by its square.
+        linear = np.abs(found.direction[j]) < 0.95
+        np.testing.assert_allclose(found.direction_sd[j][linear], spread[linear], rtol=0.08)
+    assert (np.abs(found.direction) < 0.95).any(axis=1).all()
+
+
+def test_an_item_that_separates_nobody_has_no_direction_and_no_difficulty() -> None:
+    fit = oblique_fit()
+    mean = fit.items.mean.copy()
+    mean[3, :2] = 0
+    found = summarise_items(replace(fit, items=Gaussian(mean, fit.items.covariance)))
+    assert found.mdisc[3] == 0 and np.isnan(found.mdiff[3]) and np.isnan(found.direction[3]).all()
+    assert np.isfinite(np.delete(found.mdiff, 3)).all()
