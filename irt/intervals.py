@@ -49,7 +49,7 @@ def resampled_counts(models: int, seed: int) -> FloatArray:
     return rng.multinomial(models, np.full(models, 1 / models), size=RESAMPLES).astype(float)
 
 
-def correlations(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+def weighted_correlations(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the Pearson correlations, (W, R), of x (M,) with the columns of y (M, R), the models weighted (W, M).
 
     NaN where one of the two is constant among the models that count.
@@ -67,8 +67,8 @@ def correlations(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArra
 
 def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
     """Return the Pearson correlation of x and y, (M,), with its interval over the resamples ``weights`` (R, M)."""
-    value = correlations(x, y[:, None], np.ones((1, len(x))))[0, 0]
-    return figure(value, correlations(x, y[:, None], weights)[:, 0])
+    value = weighted_correlations(x, y[:, None], np.ones((1, len(x))))[0, 0]
+    return figure(value, weighted_correlations(x, y[:, None], weights)[:, 0])
 
 
 def standardised_weights(y: FloatArray, x: FloatArray, weights: FloatArray) -> list[Figure]:
@@ -83,8 +83,8 @@ def standardised_weights(y: FloatArray, x: FloatArray, weights: FloatArray) -> l
 
 def _standardised(y: FloatArray, x: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the weights, (W, D), NaN where not defined."""
-    cross = correlations(y, x, weights)
-    between = np.stack([correlations(column, x, weights) for column in x.T], axis=1)
+    cross = weighted_correlations(y, x, weights)
+    between = np.stack([weighted_correlations(column, x, weights) for column in x.T], axis=1)
     found = np.full_like(cross, np.nan)
     defined = np.isfinite(cross).all(axis=1) & np.isfinite(between).all(axis=(1, 2))
     defined[defined] = np.linalg.det(between[defined]) > DEPENDENT

@@ -15,12 +15,10 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from irt.arrays import FloatArray, IntArray
-from irt.streams import Purpose, stream
+from irt.intervals import Figure, figure, resampled_counts
 
 METRICS = ("accuracy", "log-loss", "Brier", "AUC", "calibration error")
 
-RESAMPLES = 1000
-INTERVAL = (0.025, 0.975)
 CALIBRATION_BINS = 10
 # Predictions with more distinct values than this are put into as many bins of equal count, ties within a bin counting
 # one half: the AUC moves by less than 1e-4, and a resample costs a sum over bins and not a sort of all cells.
@@ -48,9 +46,12 @@ class PredictedCells:
     probability: Mapping[str, FloatArray]
 
 
-@dataclass(frozen=True)
-class Score:
+@dataclass(frozen=True, kw_only=True)
+class Score(Figure):
     """A figure with its 95 % interval over models; NaN where it is not defined.
+
+    The AUC of answers that are all right or all wrong is not, nor are the limits of fewer than two models. The
+    calibration error of a few models is rarely as small as that of all, so its own limits may both lie above it.
 
     Attributes
     ----------
@@ -62,9 +63,6 @@ class Score:
         "micro": every answer counts once. "macro": every benchmark does. "benchmark": of one, named in ``benchmark``.
     metric
         One of METRICS.
-    value, low, high
-        The AUC of answers that are all right or all wrong is NaN, and so are the limits of fewer than two models. The
-        calibration error of a few models is rarely as small as that of all, so its own limits may both lie above it.
     """
 
     predictor: str
@@ -72,9 +70,6 @@ class Score:
     average: str
     benchmark: str
     metric: str
-    value: float
-    low: float
-    high: float
 
 
 def score_predictions(
@@ -87,9 +82,7 @@ def score_predictions(
     cells are left out; a macro average is over those where the metric is defined.
     """
     present, model = np.unique(cells.model, return_inverse=True)
-    resamples = RESAMPLES if len(present) > 1 else 0
-    share = np.full(len(present), 1 / len(present))
-    counts = stream(seed, Purpose.RESAMPLED_MODELS).multinomial(len(present), share, resamples)
+    counts = resampled_counts(len(present), seed) if len(present) > 1 else np.zeros((0, 1))
     # The first row is the data themselves.
     weights = np.vstack([np.ones(len(present)), counts])
     named = [number for number in range(len(benchmarks)) if np.any(cells.benchmark == number)]
@@ -165,11 +158,8 @@ def _scores(predictor: str, baseline: str, average: str, benchmark: str, figures
     """Return a score of each metric from (1 + R, 5) figures, the first row those of the data."""
     scores = []
     for metric, column in zip(METRICS, figures.T, strict=True):
-        value, resampled = column[0], column[1:][~np.isnan(column[1:])]
-        low, high = (np.nan, np.nan)
-        if not np.isnan(value) and len(resampled):
-            low, high = np.quantile(resampled, INTERVAL)
-        scores.append(
-            Score(predictor, baseline, average, benchmark, metric, float(value), float(low), float(high))
-        )
+        name = {"predictor": predictor, "baseline": baseline, "average": average, "benchmark": benchmark}
+        # One model has no resamples, but a figure.
+        found = figure(column[0], column[1:]) if len(column) > 1 else Figure(column[0], np.nan, np.nan)
+        scores.append(Score(**vars(found), **name, metric=metric))
     return scores

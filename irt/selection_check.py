@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from irt.arrays import FloatArray, IntArray
-from irt.intervals import UNDEFINED, Figure, correlations, figure, resampled_counts
+from irt.intervals import UNDEFINED, Figure, figure, resampled_counts, weighted_correlations
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_models
 from irt.mirt_data import Benchmarks
 from irt.mirt_updates import Gaussian
@@ -203,10 +203,10 @@ def figures(unseen: Unseen, weights: FloatArray) -> FloatArray:
     ranks = rankdata(unseen.other), rankdata(unseen.ability, axis=0)
     return np.stack(
         [
-            correlations(unseen.other, unseen.ability, weights),
-            correlations(*ranks, weights),
+            weighted_correlations(unseen.other, unseen.ability, weights),
+            weighted_correlations(*ranks, weights),
             error,
-            correlations(unseen.full, unseen.part, weights),
+            weighted_correlations(unseen.full, unseen.part, weights),
         ]
     )
 

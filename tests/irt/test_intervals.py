@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irt.intervals import UNDEFINED, correlate, correlations, figure, resampled_counts
+from irt.intervals import UNDEFINED, correlate, figure, resampled_counts, weighted_correlations
 
 
 def test_weights_count_models() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(5, 1e-3, size=8), rng.normal(size=(8, 2))
     weights = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [0, 3, 1, 0, 2, 2, 0, 0]], dtype=float)
-    found = correlations(x, y, weights)
+    found = weighted_correlations(x, y, weights)
     for row, counts in enumerate(weights.astype(int)):
         models = np.repeat(np.arange(8), counts)
         for column in (0, 1):
@@ -21,8 +21,11 @@ def test_weights_count_models() -> None:
 
 def test_constant_values_have_no_correlation() -> None:
     x, y = np.array([1.0, 2, 3]), np.array([0.1, 0.1, 0.1])
-    assert np.isnan(correlations(x, np.column_stack([y, x]), np.ones((1, 3)))[0]).tolist() == [True, False]
-    assert np.isnan(correlations(x, x[:, None], np.array([[0.0, 3, 0]]))).all()
+    assert np.isnan(weighted_correlations(x, np.column_stack([y, x]), np.ones((1, 3)))[0]).tolist() == [
+        True,
+        False,
+    ]
+    assert np.isnan(weighted_correlations(x, x[:, None], np.array([[0.0, 3, 0]]))).all()
     assert correlate(x, y, np.ones((5, 3))) == UNDEFINED
 
 
