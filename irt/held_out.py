@@ -34,7 +34,7 @@ class HeldOut:
     log_likelihood
         Mean natural logarithm of the probability given to an answer: 0 is perfect, −0.693 is a coin.
     standard_error
-        Of that mean, with the models as the sample.
+        Of that mean, with the models as the sample; NaN where the hidden answers are all of one model.
     behind, behind_standard_error
         By how much it falls short of the best D, and the standard error of this difference, which is over the same
         cells and so far smaller than that of either mean; 0 for the best.
@@ -82,11 +82,15 @@ def cell_log_likelihood(correct: FloatArray | IntArray, trials: IntArray, chance
 def mean_and_error(values: FloatArray, trials: IntArray, model_of: IntArray) -> tuple[float, float]:
     """Return Σ values / Σ trials over cells and its standard error, with the models as the sample.
 
-    The cells of a model go wrong together, where its abilities do: taken one by one they would feign precision.
+    The cells of a model go wrong together, where its abilities do: taken one by one they would feign precision. With
+    one model the standard error is NaN; with M it has the factor √(M/(M − 1)) of a sample's.
     """
     mean = values.sum() / trials.sum()
+    models = len(np.unique(model_of))
+    if models == 1:
+        return float(mean), float("nan")
     apart = np.bincount(model_of, weights=values - mean * trials)
-    return float(mean), float(np.sqrt(np.sum(apart**2)) / trials.sum())
+    return float(mean), float(np.sqrt(models / (models - 1) * np.sum(apart**2)) / trials.sum())
 
 
 def compare_dims(
@@ -146,6 +150,6 @@ def choose_dims(cells: dict[int, FloatArray], trials: IntArray, model_of: IntArr
     chosen = min(
         entry.dims
         for entry in held_out
-        if entry.behind <= max(entry.behind_standard_error, WORTH_A_DIMENSION)
+        if entry.behind <= np.fmax(entry.behind_standard_error, WORTH_A_DIMENSION)
     )
     return Comparison(tuple(held_out), int(trials.sum()), chosen)

@@ -167,9 +167,9 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
                 {
                     "dims": entry.dims,
                     "log_likelihood": round(entry.log_likelihood, 6),
-                    "standard_error": round(entry.standard_error, 6),
+                    "standard_error": _rounded_one(entry.standard_error, 6),
                     "behind_best": round(entry.behind, 6),
-                    "behind_best_standard_error": round(entry.behind_standard_error, 6),
+                    "behind_best_standard_error": _rounded_one(entry.behind_standard_error, 6),
                 }
                 for entry in comparison.held_out
             ],
@@ -246,4 +246,8 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
 
 
 def _rounded(values: FloatArray, digits: int = 4) -> list[float | None]:
-    return [None if np.isnan(value) else round(float(value), digits) for value in values]
+    return [_rounded_one(value, digits) for value in values]
+
+
+def _rounded_one(value: float, digits: int) -> float | None:
+    return None if np.isnan(value) else round(float(value), digits)

@@ -141,8 +141,8 @@ def report(figures: dict[str, Any], output_dir: Path) -> None:
     print(f"{held_out['answers']:,} hidden answers, mean log-likelihood by number of dimensions:")
     for entry in held_out["by_dims"]:
         print(
-            f"  {entry['dims']}  {entry['log_likelihood']:.4f} ± {entry['standard_error']:.4f}, "
-            f"behind the best by {entry['behind_best']:.4f} ± {entry['behind_best_standard_error']:.4f}"
+            f"  {entry['dims']}  {entry['log_likelihood']:.4f} ± {shown(entry['standard_error'], 4)}, "
+            f"behind the best by {entry['behind_best']:.4f} ± {shown(entry['behind_best_standard_error'], 4)}"
             + (" (chosen)" if entry["dims"] == held_out["chosen_dims"] else "")
         )
     for name, agreement in figures.get("stability", {}).items():
@@ -162,7 +162,12 @@ def report(figures: dict[str, Any], output_dir: Path) -> None:
 def lowest(correlations: list[list[float | None]]) -> str:
     """Return the lowest correlation as text; "—" if nothing varied that could correlate."""
     there = [value for row in correlations for value in row if value is not None]
-    return f"{min(there):.3f}" if there else "—"
+    return shown(min(there, default=None), 3)
+
+
+def shown(value: float | None, digits: int) -> str:
+    """Return a number as text; "—" for None."""
+    return "—" if value is None else f"{value:.{digits}f}"
 
 
 if __name__ == "__main__":

@@ -53,6 +53,21 @@ def test_the_standard_error_takes_a_model_as_one_draw() -> None:
     assert np.std(means) > 5 * np.sqrt(2 / 8000)
 
 
+def test_the_standard_error_of_few_models_is_that_of_a_sample() -> None:
+    values = np.array([1.0, 2.0, 6.0])
+    mean, error = mean_and_error(values, np.ones(3, dtype=int), np.array([4, 7, 9]))
+    assert (mean, error) == (3.0, pytest.approx(values.std(ddof=1) / np.sqrt(3)))
+    assert np.isnan(mean_and_error(values, np.ones(3, dtype=int), np.zeros(3, dtype=int))[1])
+
+
+def test_one_model_alone_still_chooses() -> None:
+    """Without a standard error only what a dimension is worth counts."""
+    values = np.full(20, -0.5)
+    cells = {1: values, 2: values + WORTH_A_DIMENSION / 2, 3: values + 3 * WORTH_A_DIMENSION}
+    found = choose_dims(cells, np.ones(20, dtype=int), np.zeros(20, dtype=int))
+    assert found.chosen == 3
+
+
 @pytest.mark.parametrize(
     ("short", "noise", "chosen"),
     [
