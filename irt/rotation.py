@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from statsmodels.multivariate.factor_rotation._gpa_rotation import GPA, oblimin_objective
+from statsmodels.multivariate.factor_rotation import rotate_factors
 
 from irt.arrays import FloatArray
 from irt.mirt import MirtFit
@@ -39,18 +39,15 @@ def quartimin(a: FloatArray) -> FloatArray:
     starts = [np.eye(dims)] + [_random_orthogonal(dims, rng) for _ in range(RANDOM_STARTS)]
     best, lowest = np.eye(dims), np.inf
     for start in starts:
-        loadings, _, turn, _ = GPA(
-            scaled,
-            vgQ=lambda L: oblimin_objective(L=L, rotation_method="oblique"),
-            T=start,
-            rotation_method="oblique",
-            max_tries=MAX_ITERATIONS,
-            tol=GRADIENT_TOLERANCE,
+        # statsmodels begins at the identity: it is given the loadings as they are at the start.
+        loadings, turn = rotate_factors(
+            scaled @ start, "quartimin", max_tries=MAX_ITERATIONS, tol=GRADIENT_TOLERANCE
         )
-        criterion = oblimin_objective(L=loadings, rotation_method="oblique", return_gradient=False)
+        square = loadings**2
+        criterion = np.sum(square.sum(axis=1) ** 2 - np.sum(square**2, axis=1))
         # An improvement by rounding alone would make the choice between equal minima arbitrary.
         if criterion < lowest * (1 - 1e-6):
-            best, lowest = turn, criterion
+            best, lowest = start @ turn, criterion
     return np.asarray(best)
 
 

@@ -7,8 +7,8 @@ import pytest
 from statsmodels.multivariate.factor_rotation import rotate_factors
 
 from irt.arrays import FloatArray
-from irt.mirt import MirtFit, MirtSettings, fit_mirt, score_models
-from irt.rotation import canonical, fixed_signs_and_order, procrustes, quartimin, rotate
+from irt.mirt import MirtFit, MirtSettings, fit_mirt, score_items, score_models
+from irt.rotation import canonical, fixed_signs_and_order, procrustes, quartimin, rotate, rotate_items
 
 RNG = np.random.default_rng(3)
 
@@ -51,6 +51,23 @@ def test_new_models_are_scored_alike_in_any_rotation() -> None:
     correct = few * RNG.random((3, 60))
     plain, oblique = score_models(fit, correct, few), score_models(turned, correct, few)
     np.testing.assert_allclose(oblique.mean, plain.mean @ turn, atol=1e-5)
+
+
+def test_new_items_are_scored_alike_in_any_rotation() -> None:
+    """The priors of items go with the rotation: as they were, items of few answers would be scored otherwise."""
+    fit = small_fit(2)
+    turned, turn = canonical(fit)
+    assert not np.allclose(turned.prior.mean, fit.prior.mean, atol=0.05)
+    trials = np.zeros((40, 3))
+    trials[:4] = 2
+    correct = np.round(trials * np.random.default_rng(4).random((40, 3)))
+    benchmark_of = np.arange(3)
+    plain, oblique = (score_items(each, correct, trials, benchmark_of) for each in (fit, turned))
+    expected = rotate_items(plain, turn)
+    np.testing.assert_allclose(oblique.mean, expected.mean, atol=1e-5)
+    np.testing.assert_allclose(oblique.covariance, expected.covariance, atol=1e-5)
+    unanswered = score_items(turned, 0 * trials, 0 * trials, benchmark_of)
+    np.testing.assert_allclose(unanswered.mean, turned.prior.mean)
 
 
 def test_quartimin_finds_simple_structure_and_is_no_worse_than_one_start_of_statsmodels() -> None:
