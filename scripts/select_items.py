@@ -26,10 +26,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -37,11 +36,9 @@ from irt.benchmark_options import check_dims
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, check_output, write_csv
 from irt.progress import progress
-from irt.tables import NOT_KNOWN, Table, as_text
 
 if TYPE_CHECKING:
     from irt.mirt_data import Benchmarks
-    from irt.selection_check import Figure
 
 SCHEMA_VERSION = 1
 
@@ -87,7 +84,8 @@ def main() -> int:
         from irt.mirt_data import find_trials, read_benchmarks
         from irt.rotation import canonical
         from irt.selection import expected_easiness, select_items, separating_items, stratify
-        from irt.selection_check import FIGURES, check_selection, summary
+        from irt.selection_check import check_selection, summary
+        from irt.selection_report import Kept, json_report, report_lines
 
     inputs = {path.resolve() for path in (*arguments.matrices, *map(find_trials, arguments.matrices)) if path}
     if arguments.output.resolve() in inputs:
@@ -126,50 +124,25 @@ def main() -> int:
     not_converged = check.not_converged + (not whole.converged)
     if not_converged:
         print(f"warning: {not_converged} of {arguments.folds + 1} fits had not converged", file=sys.stderr)
-    found = summary(check, arguments.seed)
-    of_benchmark = [
-        (name, int((data.benchmark_of == number).sum()), int((data.benchmark_of[kept] == number).sum()))
-        for number, name in enumerate(data.names)
-    ]
+    found = Kept(pool, kept, easiness, summary(check, arguments.seed))
     write_csv(arguments.output, ("benchmark", "item"), (data.items[number] for number in kept))
     if arguments.json:
         names = ("fraction", "dims", "dimension", "folds", "draws", "seed")
-        report = {
-            "schema_version": SCHEMA_VERSION,
-            **{name: getattr(arguments, name) for name in names},
-            "models": len(data.models),
-            "items": len(data.items),
-            "separating_items": len(pool),
-            "kept_items": len(kept),
-            "easiness": {"separating": spread_of(easiness[pool]), "kept": spread_of(easiness[kept])},
-            "benchmarks": [dict(zip(("name", "items", "kept"), row, strict=True)) for row in of_benchmark],
-            "fits_not_converged": not_converged,
-            "inputs": list(data.inputs),
-            "figures": [
-                {"subset": subset, "figure": re.sub("[ -]", "_", name.lower()), **figure_fields(figure)}
-                for subset, row in found.items()
-                for name, figure in zip(FIGURES, row, strict=True)
-            ],
-        }
-        print_json(report)
+        asked = {name: getattr(arguments, name) for name in names}
+        print_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                **asked,
+                "fits_not_converged": not_converged,
+                **json_report(data, found),
+            }
+        )
     else:
         print(
             f"Dimension {arguments.dimension} of {arguments.dims}: {len(kept):,} of {len(data.items):,} items kept; "
             f"{len(data.items) - len(pool):,} separate no models"
         )
-        for title, members in (("they separate", pool), ("kept", kept)):
-            spread = spread_of(easiness[members])
-            print(f"Expected share correct, {title}: mean {spread['mean']:.3f}, sd {spread['sd']:.3f}")
-        rows: list[tuple[str, ...]] = [
-            (name, f"{items:,}", f"{number:,}") for name, items, number in of_benchmark
-        ]
-        print("\n".join(["", *as_text(Table(("benchmark", "items", "kept"), (True, False, False), rows))]))
-        shown = [
-            (subset, *(shown_figure(figure, "minus" in subset) for figure in row))
-            for subset, row in found.items()
-        ]
-        print(f"\n{len(data.models):,} models, none used for the choice that it judges")
-        print("\n".join(as_text(Table(("", *FIGURES), (True, *[False] * len(FIGURES)), shown))))
+        print("\n".join(report_lines(data, found)))
     print(f"Wrote {len(kept):,} items to {arguments.output}", file=sys.stderr)
     return 0
 
@@ -196,24 +169,6 @@ def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, sep
             f"only {separating} of {items} items have right and wrong answers; {separating} are kept, not {count}",
             file=sys.stderr,
         )
-
-
-def spread_of(values: Any) -> dict[str, float]:
-    """Return the mean and the standard deviation."""
-    return {"mean": round(float(values.mean()), 6), "sd": round(float(values.std()), 6)}
-
-
-def figure_fields(figure: Figure) -> dict[str, float | None]:
-    """Return a figure and its interval; null where not defined."""
-    return {name: None if math.isnan(x) else round(x, 6) for name, x in vars(figure).items()}
-
-
-def shown_figure(figure: Figure, signed: bool) -> str:
-    """Return a figure and its interval with three decimals; a difference has its sign."""
-    if math.isnan(figure.value):
-        return NOT_KNOWN
-    value, low, high = (format(x, "+.3f" if signed else ".3f") for x in vars(figure).values())
-    return f"{value} [{low}, {high}]"
 
 
 def _fraction(text: str) -> float:
