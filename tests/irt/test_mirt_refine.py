@@ -57,6 +57,8 @@ def test_standard_deviations_match_the_errors(models: int) -> None:
     for found, truth in ((abilities, theta), (items, beta)):
         z = (found.mean - truth) / np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2))
         assert 0.85 < np.sqrt(np.mean(z**2)) < 1.2
+        # Somewhat below 95 %, as MirtFit says.
+        assert 0.88 < np.mean(np.abs(z) < 1.96) < 0.98
     # How items differ within a benchmark. Of 30 models the Pólya–Gamma bound alone finds 0.16 for a loading.
     for covariance in rotate_items(fit.prior, turn).covariance:
         np.testing.assert_allclose(np.sqrt(np.diag(covariance)), [0.5, 0.5, 1.0], atol=0.13)
@@ -273,3 +275,13 @@ def test_a_refinement_that_says_it_has_converged_has(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("irt.mirt_refine.ITERATIONS", 30)
     assert not refine(answers, *unrefined(answers, benchmark_of, dims=4), benchmark_of)[3].converged
+
+
+def test_one_benchmark_of_few_answers_an_item_settles_soon_at_the_spread_of_its_loadings() -> None:
+    """15 answers say less of a loading than its prior does; item by item that prior would creep ten times as long."""
+    rng = np.random.default_rng(0)
+    theta, a = rng.normal(size=15), 1.2 + 0.5 * rng.normal(size=800)
+    correct = rng.binomial(1, 1 / (1 + np.exp(-(theta[:, None] * a + rng.normal(size=800)))))
+    fit = fit_mirt(correct, np.ones_like(correct), np.zeros(800, dtype=int), MirtSettings(dims=1, starts=1))
+    assert fit.converged and fit.refinement.iterations < 60
+    np.testing.assert_allclose(np.sqrt(np.diag(fit.prior.covariance[0])), [0.5, 1.0], atol=0.1)
