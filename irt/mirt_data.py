@@ -98,9 +98,9 @@ def read_benchmarks(
             continue
         name = benchmark_name(path)
         if name.endswith(".trials"):
-            matrix = path.with_name(path.name.replace(".trials.csv", ".csv"))
+            matrix_name = path.name.replace(".trials.csv", ".csv")
             raise InputError(
-                f"{path}: has the trials of a matrix and is none; give {matrix.name}, which finds it"
+                f"{path}: has the trials of a matrix and is none; give {matrix_name}, which finds it"
             )
         digest = sha256_of(path)
         if digest in seen:

@@ -158,8 +158,16 @@ def _scores(predictor: str, baseline: str, average: str, benchmark: str, figures
     """Return a score of each metric from (1 + R, 5) figures, the first row those of the data."""
     scores = []
     for metric, column in zip(METRICS, figures.T, strict=True):
-        name = {"predictor": predictor, "baseline": baseline, "average": average, "benchmark": benchmark}
         # One model has no resamples, but a figure.
-        found = figure(column[0], column[1:]) if len(column) > 1 else Figure(column[0], np.nan, np.nan)
-        scores.append(Score(**vars(found), **name, metric=metric))
+        found = figure(column[0], column[1:]) if len(column) > 1 else Figure(float(column[0]), np.nan, np.nan)
+        scores.append(
+            Score(
+                **vars(found),
+                predictor=predictor,
+                baseline=baseline,
+                average=average,
+                benchmark=benchmark,
+                metric=metric,
+            )
+        )
     return scores

@@ -129,7 +129,8 @@ def check_selection(
                 kind.part[unseen, draw] = abilities.mean[:, dimension]
                 kind.error[unseen, draw] = score_error(judged, kept, probability(abilities, fit.items))
         report(fold + 1)
-    return Check(*kinds, not_converged)
+    selected, matched, random = kinds
+    return Check(selected, matched, random, not_converged)
 
 
 def halves(benchmark_of: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

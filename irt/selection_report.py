@@ -64,7 +64,9 @@ def report_lines(data: Benchmarks, found: Kept) -> list[str]:
     for title, members in (("they separate", found.pool), ("kept", found.kept)):
         spread = _spread(found.easiness[members])
         lines.append(f"Expected share correct, {title}: mean {spread['mean']:.3f}, sd {spread['sd']:.3f}")
-    rows = [(name, f"{items:,}", f"{kept:,}") for name, items, kept in _counts(data, found)]
+    rows: list[tuple[str, ...]] = [
+        (name, f"{items:,}", f"{kept:,}") for name, items, kept in _counts(data, found)
+    ]
     lines += ["", *as_text(Table(("benchmark", "items", "kept"), (True, False, False), rows))]
     shown = [
         (subset, *(_shown(figure, "minus" in subset) for figure in row))
