@@ -87,9 +87,9 @@ class Starts:
 class MirtFit:
     """The approximate posterior q(θ) q(a, d) of the best start, refined.
 
-    It is somewhat too narrow, as q takes θ and (a, d) for independent. Of simulated data (60 models × 200 items, 30 × 400)
-    95 % intervals of θ hold the truth 91.5 % of the time, errors having 1.15 times the standard deviation of q, and those
-    of loadings 92.5–93.5 %.
+    It is too narrow, as q takes θ and (a, d) for independent. Simulated (60 models × 200 items; 30 × 400), 95 %
+    intervals of θ hold the truth 91.5 % of the time, errors having 1.15 times the standard deviation of q; those of
+    loadings 92.5–93.5 %.
 
     Attributes
     ----------
