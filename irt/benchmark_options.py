@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from irt.command import whole_number
-from irt.io import InputError
+from irt.io import InputError, check_output
 
 
 def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
@@ -33,3 +34,18 @@ def check_dims(dims: int, models: int) -> None:
         return
     most = f"use --dims {models - 1} or fewer" if models > 1 else "more are needed"
     raise InputError(f"--dims {dims}: {models} models to fit cannot show as many dimensions; {most}")
+
+
+def check_csv_output(output: Path, inputs: Iterable[Path | None]) -> None:
+    """Refuse an --output that is no .csv, cannot be written, or is one of the inputs.
+
+    Raises
+    ------
+    InputError
+        In one line.
+    """
+    if output.suffix != ".csv":
+        raise InputError(f"--output {output}: the file name must end in .csv")
+    check_output(output)
+    if output.resolve() in {path.resolve() for path in inputs if path}:
+        raise InputError(f"--output {output} is an input; choose another name")

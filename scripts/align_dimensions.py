@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import check_dims
+from irt.benchmark_options import add_benchmark_options, check_dims
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, check_output, sha256_of
 from irt.progress import progress
@@ -44,11 +44,7 @@ SCHEMA_VERSION = 1
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
-    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
-    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
-    parser.add_argument(
-        "--common-models", action="store_true", help="use only the models that are in every matrix"
-    )
+    add_benchmark_options(parser)
     parser.add_argument(
         "--output-dir", type=Path, required=True, metavar="DIR", help="folder for the files; made if missing"
     )
@@ -57,9 +53,6 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--subsets", type=Path, metavar="FILE.csv", help="subsets that also get a row each")
     parser.add_argument("--items-of", metavar="NAME", help="draw the items of this benchmark")
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
-    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     return parser.parse_args()
 

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import check_dims
+from irt.benchmark_options import add_benchmark_options, check_csv_output, check_dims
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
-from irt.io import InputError, check_output, write_csv
+from irt.io import InputError, write_csv
 from irt.progress import progress
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ TITLES = {"cells": "random cells", "models": "new models", "items": "new items"}
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
-    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
-    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
-    parser.add_argument(
-        "--common-models", action="store_true", help="use only the models that are in every matrix"
-    )
+    add_benchmark_options(parser)
     parser.add_argument(
         "--protocol", choices=tuple(TITLES), default="cells", help="what is hidden (%(default)s)"
     )
@@ -64,9 +60,6 @@ def parse_arguments() -> argparse.Namespace:
         default=20,
         help="known answers of a new model or to a new item, drawn at random (%(default)s)",
     )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
-    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.add_argument("--output", type=Path, metavar="FILE.csv", help="also write all figures")
     return parser.parse_args()
@@ -76,19 +69,14 @@ def main() -> int:
     """Read, predict, and print how good the predictions are."""
     arguments = parse_arguments()
     dims = sorted(set(arguments.dims))
-    if arguments.output is not None:
-        if arguments.output.suffix != ".csv":
-            raise InputError(f"--output {arguments.output}: the file name must end in .csv")
-        check_output(arguments.output)
     with packages_of("requirements_irt.txt"):
         from irt.mirt_data import find_trials, read_benchmarks
         from irt.prediction_report import HEADER, csv_row, json_row, report_lines
         from irt.prediction_scores import score_predictions
         from irt.predictors import ADDITIVE, BENCHMARK_MEAN, predict_folds
 
-    inputs = {path.resolve() for path in (*arguments.matrices, *map(find_trials, arguments.matrices)) if path}
-    if arguments.output is not None and arguments.output.resolve() in inputs:
-        raise InputError(f"--output {arguments.output} is an input; choose another name")
+    if arguments.output is not None:
+        check_csv_output(arguments.output, (*arguments.matrices, *map(find_trials, arguments.matrices)))
     data = read_benchmarks(
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )

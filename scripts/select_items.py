@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import check_dims
+from irt.benchmark_options import add_benchmark_options, check_csv_output, check_dims
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
-from irt.io import InputError, check_output, write_csv
+from irt.io import InputError, write_csv
 from irt.progress import progress
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ SCHEMA_VERSION = 1
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
-    parser.add_argument("matrices", nargs="+", type=Path, metavar="MATRIX", help="response matrices")
-    parser.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
-    parser.add_argument(
-        "--common-models", action="store_true", help="use only the models that are in every matrix"
-    )
+    add_benchmark_options(parser)
     parser.add_argument("--fraction", type=_fraction, required=True, help="share of all items to keep")
     parser.add_argument(
         "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
@@ -61,9 +57,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--folds", type=whole_number(2), default=5, help="folds of the models (%(default)s)")
     parser.add_argument(
         "--draws", type=whole_number(2), default=100, help="random subsets of each kind (%(default)s)"
-    )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.csv", help="the kept items")
@@ -76,9 +69,6 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Read, choose, judge, write the kept items and print the figures."""
     arguments = parse_arguments()
-    if arguments.output.suffix != ".csv":
-        raise InputError(f"--output {arguments.output}: the file name must end in .csv")
-    check_output(arguments.output)
     with packages_of("requirements_irt.txt"):
         from irt.mirt import MirtSettings, fit_mirt
         from irt.mirt_data import find_trials, read_benchmarks
@@ -87,9 +77,7 @@ def main() -> int:
         from irt.selection_check import check_selection, summary
         from irt.selection_report import Kept, json_report, report_lines
 
-    inputs = {path.resolve() for path in (*arguments.matrices, *map(find_trials, arguments.matrices)) if path}
-    if arguments.output.resolve() in inputs:
-        raise InputError(f"--output {arguments.output} is an input; choose another name")
+    check_csv_output(arguments.output, (*arguments.matrices, *map(find_trials, arguments.matrices)))
     data = read_benchmarks(
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
