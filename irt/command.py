@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Callable, Iterator, NoReturn, Optional, TextIO
 
-from irt.interrupts import EXIT_INTERRUPTED
+from irt.interrupts import EXIT_INTERRUPTED, install
 from irt.io import InputError
 
 EXIT_USER_ERROR = 2
@@ -66,6 +66,7 @@ def run(main: Callable[[], int]) -> NoReturn:
     closed terminal must not leave behind what Ctrl-C would have ended. Anything else is a fault of ours and keeps its
     traceback.
     """
+    install()
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup's choice is left alone
             signal.signal(number, _interrupt)

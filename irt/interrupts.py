@@ -1,7 +1,8 @@
-"""Ctrl-C from the import of this module on: one line, status 130, and never lost.
+"""Ctrl-C from a command's first moment on: one line, status 130, and never lost.
 
-The packages propose and verifier begin with it, because what their commands import takes a second. It imports nothing
-that Python has not loaded itself, Python 3.9+.
+The packages propose and verifier begin with it, because what their commands import takes a second: it acts at once if
+Python is running a module as a command (`-m`), and never in a program that imports them. It imports nothing that Python
+has not loaded itself, Python 3.9+.
 """
 
 from __future__ import annotations
@@ -47,4 +48,10 @@ def _interrupt_again(unraisable: UnraisableHookArgs) -> None:
     again.start()
 
 
-sys.excepthook, sys.unraisablehook = _end, _interrupt_again
+def install() -> None:
+    """Make this process, a command, end so."""
+    sys.excepthook, sys.unraisablehook = _end, _interrupt_again
+
+
+if sys.argv[:1] == ["-m"]:  # what it is until the module has been found
+    install()
