@@ -203,6 +203,22 @@ def test_on_pure_noise_the_choice_gains_nothing(seed: int) -> None:
     assert found["selected"][2].value > found["random"][2].value - 0.01
 
 
+def test_nearly_all_coin_flips_of_a_half_say_nothing_of_the_other() -> None:
+    """By all items they would: these are half of them."""
+    rng = np.random.default_rng(0)
+    data = plant({"noise": on_first(200, 0)}, models=60).data
+    data.correct[:] = rng.binomial(1, 0.5, data.correct.shape)
+    settings = MirtSettings(dims=1, starts=1)
+    whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+    _, turn = canonical(whole)
+    check = check_selection(
+        data, whole, turn, settings=settings, dimension=0, count=195, folds=3, draws=2, report=lambda done: None
+    )  # fmt: skip
+    found = summary(check, seed=0)
+    for subset in ("selected", "matched", "random"):
+        assert abs(found[subset][0].value) < 0.4 and found[subset][3].value > 0.9
+
+
 def test_halves_share_no_item_and_split_every_benchmark() -> None:
     benchmark_of = np.repeat([0, 1, 2], [7, 1, 4])
     first, second = halves(benchmark_of, np.random.default_rng(0))
