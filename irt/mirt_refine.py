@@ -42,10 +42,10 @@ NODES = 11
 # In logits, root mean square under q.
 FARTHEST = 1.5
 
-# It is done when an iteration moves no probability, at the means of q, by as much as this. Where the learned priors of
-# many dimensions are still settling, steps shrink by only a few percent an iteration: up to fifty steps are left.
+# It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where the
+# learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: up to fifty are left.
 ITERATIONS = 300
-TOLERANCE = 2e-5
+TOLERANCE = 2e-6
 
 # With one side frozen there is nothing to wait for, and the steps shrink fast.
 SCORING_ITERATIONS = 200
@@ -113,8 +113,11 @@ def chance_at_means(abilities: Gaussian, items: Gaussian) -> FloatArray:
 
 
 def settled(before: FloatArray, after: FloatArray) -> bool:
-    """Return whether no probability, (M, N), has moved by as much as ``TOLERANCE``."""
-    return bool(np.abs(after - before).max() < TOLERANCE)
+    """Return whether the probabilities, (M, N), have moved by less than ``TOLERANCE``, root mean square.
+
+    Single cells can go on moving: those of items that nearly all models answer alike take turns around their place.
+    """
+    return bool(np.sqrt(np.mean((after - before) ** 2)) < TOLERANCE)
 
 
 def step_abilities(
