@@ -42,8 +42,8 @@ NODES = 11
 # In logits, root mean square under q.
 FARTHEST = 1.5
 
-# It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where the
-# learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: up to fifty are left.
+# It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where
+# the learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: fifty are left.
 ITERATIONS = 300
 TOLERANCE = 2e-6
 
