@@ -29,7 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import check_dims
+from irt.benchmark_options import add_benchmark_options, check_dims
 from irt.command import CommandParser, packages_of, run, whole_number
 from irt.io import InputError, check_output
 
@@ -40,17 +40,9 @@ MOST_DEFAULT_DIMS = 4
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
-    parser.add_argument(
-        "matrices", type=Path, nargs="+", metavar="MATRIX", help="response matrix of a benchmark"
-    )
+    add_benchmark_options(parser)
     parser.add_argument(
         "--output-dir", type=Path, required=True, help="folder for the three files; made if missing"
-    )
-    parser.add_argument(
-        "--n-trials", type=whole_number(1), help="trials of every cell that is not blank, in all matrices"
-    )
-    parser.add_argument(
-        "--common-models", action="store_true", help="keep only the models that are in every matrix"
     )
     parser.add_argument(
         "--dims",
@@ -65,9 +57,6 @@ def parse_arguments() -> argparse.Namespace:
         metavar="R",
         help="also refit R times from random starts (is the optimum found again?) and to random halves of each "
         "benchmark's items (do dimensions come again in other items?), both also with shuffled answers",
-    )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random seed (%(default)s)"
     )
     return parser.parse_args()
 

@@ -54,7 +54,7 @@ def check_what_is_shown(shown: str) -> None:
     assert [int(number) for number, _ in headings] == list(range(1, len(headings) + 1))
     assert tuple(word.lower() for _, word in headings[1:]) == CHAIN
     commands = re.findall(
-        r"^\$ python (?:-m propose\.|\S*/scripts/)(calibrate|diagnose|init|run|status|recal\w+)", shown, re.M
+        r"^\$ python (?:-m propose\.|.*/scripts/)(calibrate|diagnose|init|run|status|recal\w+)", shown, re.M
     )
     assert tuple(commands) == CHAIN
     assert "no model is asked" in shown
