@@ -172,8 +172,11 @@ def _step(
     padded = np.zeros_like(unknown.mean)
     padded[:, :free] = change
     outer = products(padded[:, :, None] * padded[:, None, :])
-    reach = np.sqrt(np.array([np.maximum((of_known @ row).max(), 0) for row in outer]))
-    change *= (FARTHEST / np.maximum(reach, FARTHEST))[:, None]
+    square = np.empty(len(change))
+    for first in range(0, len(change), width):
+        square[first : first + width] = (outer[first : first + width] @ of_known.T).max(axis=1)
+    reach = np.sqrt(np.maximum(square, FARTHEST**2))
+    change *= (FARTHEST / reach)[:, None]
     length = np.sqrt(np.mean(np.einsum("lk,lkm,lm->l", change, precision, change)) / free)
     slope -= np.einsum("lkm,lm->lk", data_precision, change)
     return Step(Gaussian(before + change, covariance), float(length), slope, data_precision)
@@ -225,9 +228,15 @@ def _expectations(
 ) -> tuple[FloatArray, FloatArray]:
     """Return r and w of logits that are Normal(mean, sd²); all of one shape."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    tanh, square = np.zeros_like(mean), np.zeros_like(mean)
+    tanh, square, value, term = (np.zeros_like(mean) for _ in range(4))
+    middle = mean / 2
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        value = np.tanh((mean + node * sd) / 2)
-        tanh += weight * value
-        square += weight * value**2
+        # In place, as in irt/mirt_updates.py.
+        np.multiply(sd, node / 2, out=value)
+        value += middle
+        np.tanh(value, out=value)
+        np.multiply(value, weight, out=term)
+        tanh += term
+        term *= value
+        square += term
     return kappa - trials * tanh / 2, trials * (1 - square) / 4

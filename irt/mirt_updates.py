@@ -99,12 +99,29 @@ def item_products(items: Gaussian) -> FloatArray:
     return products(items.second_moment()) * np.where(rows == columns, 1.0, 2.0)
 
 
-def expected_weights(square: FloatArray, trials: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weights w = n·tanh(c/2)/(2c) and log 2cosh(c/2), both of the shape of c² = ``square``."""
-    c = np.sqrt(np.maximum(square, SMALLEST_C**2))
-    small = np.exp(-c)
-    weights = trials * (1 - small) / (2 * c * (1 + small))
-    return weights, c / 2 + np.log1p(small)
+def expected_weights(half: FloatArray, trials: FloatArray) -> FloatArray:
+    """Return the weights w = n·tanh(c/2)/(2c), of the shape of ``half`` = c/2 and of the trials n."""
+    # In place: fresh memory for each step would cost more time than the arithmetic.
+    weights = np.tanh(half)
+    weights /= half
+    weights *= trials
+    weights /= 4
+    return weights
+
+
+def log_two_cosh(half: FloatArray) -> FloatArray:
+    """Return log 2cosh of positive numbers, without overflow."""
+    small = np.exp(-2 * half)
+    return np.log1p(small, out=small) + half
+
+
+def _half_width(x_products: FloatArray, of_items: FloatArray) -> FloatArray:
+    """Return c/2 of every model and item, (M, L), with c² = E[z²] from the products of both."""
+    square = x_products @ of_items.T
+    np.maximum(square, SMALLEST_C**2, out=square)
+    np.sqrt(square, out=square)
+    square /= 2
+    return square
 
 
 def update_abilities(
@@ -124,8 +141,9 @@ def update_abilities(
     bound = 0.0
     for block in answers.blocks():
         kappa, trials = answers.kappa[:, block], answers.trials[:, block]
-        weights, log_cosh = expected_weights(x_products @ of_items[block].T, trials)
-        bound += float(np.vdot(kappa, x.mean @ items.mean[block].T) - np.vdot(trials, log_cosh))
+        half = _half_width(x_products, of_items[block])
+        weights = expected_weights(half, trials)
+        bound += float(np.vdot(kappa, x.mean @ items.mean[block].T) - np.vdot(trials, log_two_cosh(half)))
         precision += weights @ loading_products[block]
         linear += kappa @ items.mean[block, :dims] - weights @ with_intercept[block]
     covariance = np.linalg.inv(symmetric(precision, dims) + prior_precision)
@@ -144,7 +162,7 @@ def update_items(
     precision = np.empty((len(items.mean), x_products.shape[1]))
     linear = np.empty_like(items.mean)
     for block in answers.blocks():
-        weights, _ = expected_weights(x_products @ of_items[block].T, answers.trials[:, block])
+        weights = expected_weights(_half_width(x_products, of_items[block]), answers.trials[:, block])
         precision[block] = weights.T @ x_products
         linear[block] = answers.kappa[:, block].T @ x.mean
     covariance = np.linalg.inv(symmetric(precision, size) + prior_precision[benchmark_of])
@@ -157,8 +175,7 @@ def update_prior(items: Gaussian, prior: Gaussian, benchmark_of: IntArray) -> Ga
     size = items.mean.shape[1]
     benchmarks = len(prior.mean)
     count = np.bincount(benchmark_of, minlength=benchmarks)[:, None, None]
-    total = np.zeros((benchmarks, size))
-    np.add.at(total, benchmark_of, items.mean)
+    total = _sums(items.mean, benchmark_of, benchmarks)
     # (n Σ⁻¹ + S⁻¹)⁻¹ Σ⁻¹ Σ_j m_j, without an inverse of Σ.
     shrink = count * np.eye(size) + prior.covariance @ np.linalg.inv(weak_mean_covariance(size))
     mean = np.linalg.solve(shrink, total[:, :, None])[:, :, 0]
@@ -169,9 +186,12 @@ def update_prior(items: Gaussian, prior: Gaussian, benchmark_of: IntArray) -> Ga
 def _scatter(items: Gaussian, mean: FloatArray, benchmark_of: IntArray) -> FloatArray:
     """Return the sum over each benchmark's items of E[(β − mean)(β − mean)ᵀ], (B, p, p)."""
     apart = items.mean - mean[benchmark_of]
-    scatter = np.zeros((len(mean), *items.covariance.shape[1:]))
-    np.add.at(scatter, benchmark_of, items.covariance + apart[:, :, None] * apart[:, None, :])
-    return scatter
+    return _sums(items.covariance + apart[:, :, None] * apart[:, None, :], benchmark_of, len(mean))
+
+
+def _sums(values: FloatArray, benchmark_of: IntArray, benchmarks: int) -> FloatArray:
+    """Return the sums (B, …) over the items of each benchmark of values (N, …)."""
+    return np.stack([values[benchmark_of == number].sum(axis=0) for number in range(benchmarks)])
 
 
 def weak_mean_covariance(size: int) -> FloatArray:

@@ -77,7 +77,7 @@ PEER_SECONDS = 900
 # By program of perf/mirt_peers.py: the option that names its Python, and what it is called in the table.
 PEERS = {
     "py-irt": ("py-irt", "py-irt, as published (5,000 epochs, lr 0.2)"),
-    "py-irt-slower": ("py-irt", "py-irt, 5,000 epochs, lr 0.1"),
+    "py-irt-slower": ("py-irt", "py-irt, 5,000 epochs, lr 0.05"),
     "py-irt-default": ("py-irt", "py-irt, its defaults (2,000 epochs, lr 0.1)"),
     "mirt-gvem": ("mirt", "PyPI mirt, variational EM (GVEM)"),
     "mirt-em": ("mirt", "PyPI mirt, EM"),

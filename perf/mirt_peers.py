@@ -41,7 +41,7 @@ from irt.command import run
 # py-irt's authors say that it may crash and have to be started again.
 ATTEMPTS = 3
 EPOCHS = {"py-irt": 5000, "py-irt-slower": 5000, "py-irt-default": 2000}
-LEARNING_RATE = {"py-irt": 0.2, "py-irt-slower": 0.1, "py-irt-default": 0.1}
+LEARNING_RATE = {"py-irt": 0.2, "py-irt-slower": 0.05, "py-irt-default": 0.1}
 PROGRAMS = ("ours", *EPOCHS, "mirt-em", "mirt-gvem")
 
 

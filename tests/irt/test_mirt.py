@@ -10,7 +10,7 @@ import pytest
 
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_items, score_models
-from irt.mirt_updates import answers_of, expected_weights
+from irt.mirt_updates import answers_of, expected_weights, log_two_cosh
 from irt.rotation import procrustes
 
 
@@ -85,7 +85,8 @@ def test_the_bound_is_below_the_evidence_of_one_model_and_item() -> None:
     answers = answers_of(np.array([[k]]), np.array([[n]]))
     exact = k * z - n * np.log1p(np.exp(z))
     for c in (1e-9, 0.5, 3.0):
-        weight, log_cosh = expected_weights(np.array([[c**2]]), answers.trials)
+        half = np.array([[c / 2]])
+        weight, log_cosh = expected_weights(half, answers.trials), log_two_cosh(half)
         bound = answers.kappa[0, 0] * z - n * log_cosh[0, 0] - weight[0, 0] * (z**2 - c**2) / 2
         assert (bound <= exact + 1e-12).all()
         at = answers.kappa[0, 0] * c - n * log_cosh[0, 0]
