@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import select
@@ -52,6 +53,23 @@ def whole_number(lowest: int, highest: int = 999_999) -> Callable[[str], int]:
                 f"must be a whole number from {lowest} to {highest}, found {text!r}"
             )
         return int(text)
+
+    return parse
+
+
+def proportion(*, zero: bool, one: bool) -> Callable[[str], float]:
+    """Return a parser of numbers between 0 and 1, with or without either end, for argparse."""
+    start = "from 0 to" if zero else "above 0 and"
+    end = "1" if one else "below 1"
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan  # inside no interval
+        if not 0 <= value <= 1 or (value == 0 and not zero) or (value == 1 and not one):
+            raise argparse.ArgumentTypeError(f"must be a number {start} {end}, found {text!r}")
+        return value
 
     return parse
 

@@ -6,10 +6,9 @@ Two commands that read a matrix share them: scripts/fit_irt.py and verifier/fit_
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
-from irt.command import whole_number
+from irt.command import proportion, whole_number
 from irt.io import InputError
 
 
@@ -19,7 +18,9 @@ def add_matrix_options(parser: argparse.ArgumentParser) -> None:
     trials.add_argument("--n-trials", type=whole_number(1), help="trials of every cell that is not blank")
     trials.add_argument("--trials-csv", type=Path, help="trials by cell, in the layout of the matrix")
     guessing = parser.add_mutually_exclusive_group()
-    guessing.add_argument("--guessing", type=_guessing, help="guessing probability of all items (0)")
+    guessing.add_argument(
+        "--guessing", type=proportion(zero=True, one=False), help="guessing probability of all items (0)"
+    )
     guessing.add_argument("--guessing-csv", type=Path, help="item_id,guessing: one row an item")
 
 
@@ -46,13 +47,3 @@ def check_options_beside(matrix: Path, arguments: argparse.Namespace) -> None:
             f"{guessing} is there: some items can be guessed, and without it a lucky guess would count as ability; "
             f"use --guessing-csv {guessing}, or --guessing 0 if it belongs to another matrix"
         )
-
-
-def _guessing(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan  # inside no interval
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, found {text!r}")
-    return value

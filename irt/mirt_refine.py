@@ -16,6 +16,7 @@ M models, N items, D dimensions, p = D + 1, B benchmarks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,7 @@ FARTHEST = 1.5
 
 # It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where
 # the learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: fifty are left.
-ITERATIONS = 300
+ITERATIONS = 600
 TOLERANCE = 2e-6
 
 # With one side frozen there is nothing to wait for, and the steps shrink fast.
@@ -147,39 +148,64 @@ def _step(
     ``unknown`` (L, p) are rows and ``known`` (K, p) columns of ``kappa`` and ``trials`` (L, K); logits are products of
     the two. ``prior`` has means and, in place of covariances, precisions.
     """
+    data_precision, slope, variance = _sums(kappa, trials, unknown, known, free)
+    before = unknown.mean[:, :free]
+    gradient = slope + np.einsum("lkm,lm->lk", prior.covariance, prior.mean - before)
+    change = np.einsum("lkm,lm->lk", np.linalg.inv(prior.covariance + data_precision), gradient)
+    change *= (FARTHEST / np.maximum(_reach(change, known), FARTHEST))[:, None]
+    # A wide posterior's w depends on its own width, and its mean on both. Where all answers are alike, P ~ exp(z), and
+    # they would take turns for ever: on one axis, linearised, they settle for shares below 2/(1 + Var z).
+    share = np.minimum(0.5, 2 / (1 + variance))[:, None, None]
+    old_precision = np.linalg.inv(unknown.covariance[:, :free, :free])
+    precision = (1 - share) * old_precision + share * (prior.covariance + data_precision)
+    length = np.sqrt(np.mean(np.einsum("lk,lkm,lm->l", change, precision, change)) / free)
+    slope -= np.einsum("lkm,lm->lk", data_precision, change)
+    return Step(Gaussian(before + change, np.linalg.inv(precision)), float(length), slope, data_precision)
+
+
+def _sums(
+    kappa: FloatArray, trials: FloatArray, unknown: Gaussian, known: Gaussian, free: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what the answers say of each row of ``unknown``, as in ``_step``.
+
+    Σ w E[xxᵀ] (L, free, free); the gradient of the expected log-likelihood (L, free); and the variance of the row's
+    logits, (L,), averaged with weights w Var z, where the width of q matters.
+    """
     size = unknown.mean.shape[1]
     of_unknown, of_known = products(unknown.second_moment()), item_products(known)
     known_second, known_covariance = products(known.second_moment()), products(known.covariance)
     data_precision = np.empty((len(unknown.mean), free, free))
     slope = np.empty((len(unknown.mean), free))
-    width = max(1, BLOCK_CELLS // len(known.mean))
-    for first in range(0, len(slope), width):
-        rows = slice(first, first + width)
+    variance = np.empty(len(slope))
+    for rows in _blocks(len(slope), len(known.mean)):
         mean = unknown.mean[rows] @ known.mean.T
-        sd = np.sqrt(np.maximum(of_unknown[rows] @ of_known.T - mean**2, 0))
-        residual, weight = _expectations(mean, sd, kappa[rows], trials[rows])
+        square = np.maximum(of_unknown[rows] @ of_known.T - mean**2, 0)
+        residual, weight = _expectations(mean, np.sqrt(square), kappa[rows], trials[rows])
         data_precision[rows] = symmetric(weight @ known_second, size)[:, :free, :free]
         spread = symmetric(weight @ known_covariance, size)
         away = residual @ known.mean - np.einsum("lkm,lm->lk", spread, unknown.mean[rows])
         slope[rows] = away[:, :free]
-    before = unknown.mean[:, :free]
-    # A wide posterior's w depends on its own width: halfway, the two settle instead of taking turns.
-    old_precision = np.linalg.inv(unknown.covariance[:, :free, :free])
-    precision = (old_precision + prior.covariance + data_precision) / 2
-    covariance = np.linalg.inv(precision)
-    gradient = slope + np.einsum("lkm,lm->lk", prior.covariance, prior.mean - before)
-    change = np.einsum("lkm,lm->lk", np.linalg.inv(prior.covariance + data_precision), gradient)
-    padded = np.zeros_like(unknown.mean)
-    padded[:, :free] = change
-    outer = products(padded[:, :, None] * padded[:, None, :])
+        weight *= square
+        of_variance = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)  # 0 if never asked
+        variance[rows] = np.vecdot(weight, square) / of_variance
+    return data_precision, slope, variance
+
+
+def _reach(change: FloatArray, known: Gaussian) -> FloatArray:
+    """Return by how much a change (L, free) of each row moves its logits at most, (L,), root mean square under q."""
+    padded = np.zeros((len(change), known.mean.shape[1]))
+    padded[:, : change.shape[1]] = change
+    outer, of_known = products(padded[:, :, None] * padded[:, None, :]), item_products(known)
     square = np.empty(len(change))
-    for first in range(0, len(change), width):
-        square[first : first + width] = (outer[first : first + width] @ of_known.T).max(axis=1)
-    reach = np.sqrt(np.maximum(square, FARTHEST**2))
-    change *= (FARTHEST / reach)[:, None]
-    length = np.sqrt(np.mean(np.einsum("lk,lkm,lm->l", change, precision, change)) / free)
-    slope -= np.einsum("lkm,lm->lk", data_precision, change)
-    return Step(Gaussian(before + change, covariance), float(length), slope, data_precision)
+    for rows in _blocks(len(change), len(known.mean)):
+        square[rows] = (outer[rows] @ of_known.T).max(axis=1)
+    return np.asarray(np.sqrt(np.maximum(square, 0)))
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield runs of neighbouring rows."""
+    width = max(1, BLOCK_CELLS // columns)
+    return (slice(start, start + width) for start in range(0, rows, width))
 
 
 def stretch(step: Step, prior: Gaussian, benchmark_of: IntArray) -> tuple[Gaussian, Gaussian]:

@@ -18,7 +18,7 @@ import platform
 import sys
 from pathlib import Path
 
-from irt.command import CommandParser, run, whole_number
+from irt.command import CommandParser, proportion, run, whole_number
 from irt.io import sha256_of
 from propose.calibrated import Calibrated, CalibrationFiles, check_panel, files_of, read_calibrated
 from propose.calibration_record import MOST_TRIALS, check_graders, graders_of, read_record
@@ -56,7 +56,9 @@ def parse_arguments() -> argparse.Namespace:
         "--solutions", type=whole_number(0), help="own solutions of a candidate by the rewriter (%(default)s)"
     )
     parser.add_argument(
-        "--drop-below", type=_share, help="predicted acceptance that is too low (%(default)s)"
+        "--drop-below",
+        type=proportion(zero=True, one=False),
+        help="predicted acceptance that is too low (%(default)s)",
     )
     for name, text in (("max_rollouts", "answers of the panel"), ("max_tokens", "tokens written by all")):
         parser.add_argument(_option(name), type=whole_number(1, 10**15), help=f"cap of {text} (none)")
@@ -130,16 +132,6 @@ def config_of(
 
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to below 1, found {text!r}")
-    return value
 
 
 if __name__ == "__main__":

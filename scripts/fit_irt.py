@@ -15,7 +15,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 import time
@@ -25,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.command import CommandParser, packages_of, proportion, run, whole_number
 from irt.io import InputError, check_output, sha256_of
 from irt.matrix_options import add_matrix_options, check_options_beside
 from irt.response_matrix import read_guessing, read_response_matrix
@@ -55,7 +54,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--draws", type=whole_number(4), help="kept draws a chain (%(default)s)")
     parser.add_argument(
         "--target-accept",
-        type=_acceptance,
+        type=proportion(zero=False, one=False),
         help="NUTS acceptance target (%(default)s)",
     )
     parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), help="random seed (%(default)s)")
@@ -157,16 +156,6 @@ def report(diagnostics: dict[str, Any], output_dir: Path) -> None:
         f"{diagnostics['divergences']} divergences, {diagnostics['seconds']} s"
     )
     print(f"Wrote difficulty.csv, ability.csv and diagnostics.json to {output_dir}")
-
-
-def _acceptance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan  # inside no interval
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, found {text!r}")
-    return value
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_options import add_benchmark_options, check_csv_output, check_dims
-from irt.command import CommandParser, packages_of, print_json, run, whole_number
+from irt.command import CommandParser, packages_of, print_json, proportion, run, whole_number
 from irt.io import InputError, write_csv
 from irt.progress import progress
 
@@ -47,7 +46,9 @@ def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
     parser = CommandParser(__doc__)
     add_benchmark_options(parser)
-    parser.add_argument("--fraction", type=_fraction, required=True, help="share of all items to keep")
+    parser.add_argument(
+        "--fraction", type=proportion(zero=False, one=False), required=True, help="share of all items to keep"
+    )
     parser.add_argument(
         "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
     )
@@ -157,16 +158,6 @@ def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, sep
             f"only {separating} of {items} items have right and wrong answers; {separating} are kept, not {count}",
             file=sys.stderr,
         )
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan  # inside no interval
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, found {text!r}")
-    return value
 
 
 if __name__ == "__main__":

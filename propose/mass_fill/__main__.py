@@ -18,14 +18,13 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.command import CommandParser, packages_of, proportion, run, whole_number
 from irt.difficulty import diagnose
 from irt.difficulty_csv import read_difficulties
 from irt.io import InputError
@@ -52,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rewriter", type=Path, default=DEFAULT, help="who writes, TOML (%(default)s)")
     parser.add_argument(
         "--max-gap",
-        type=_share,
+        type=proportion(zero=True, one=True),
         default=0.1,
         help="no gap may be as wide, as a share of the whole range, 0 to 1 (%(default)s)",
     )
@@ -182,16 +181,6 @@ def _max_gap(difficulty: Path) -> float:
         return diagnose(values).max_gap
     except ValueError as error:
         raise InputError(f"{difficulty}: {error}; there is no scale to find gaps on") from error
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, found {text!r}")
-    return value
 
 
 if __name__ == "__main__":

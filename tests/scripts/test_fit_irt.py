@@ -148,7 +148,7 @@ def test_constant_items_are_listed(tmp_path: Path) -> None:
         ),
         (["m.csv", "--n-trials", "3", "--guessing", "0.1", "--guessing-csv", "g.csv"], "not allowed with"),
         (["m.csv", "--n-trials", "3", "--guessing-csv", "g.csv"], "g.csv: No such file"),
-        (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be a number between 0 and 1"),
+        (["m.csv", "--n-trials", "3", "--target-accept", "1"], "must be a number above 0 and below 1"),
         (["m.csv", "--n-trials", "3", "--draws", "3"], "must be a whole number from 4 to 999999"),
         (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
         (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),

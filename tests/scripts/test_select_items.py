@@ -83,7 +83,7 @@ def test_one_item_kept_has_a_figure_or_a_dash(folder: Path) -> None:
         (["--fraction", "0.001"], "--fraction 0.001 keeps none of 20 items; use at least 0.05"),
         (
             ["--fraction", "1"],
-            "argument --fraction: must be a number between 0 and 1, found '1'; see --help",
+            "argument --fraction: must be a number above 0 and below 1, found '1'; see --help",
         ),
         (
             ["--fraction", "0.5", "--folds", "21"],

@@ -20,10 +20,11 @@ import errno
 import math
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irt.command import CommandParser, packages_of, run, whole_number
+from irt.command import CommandParser, packages_of, proportion, run, whole_number
 from irt.io import InputError
 from verifier.simulated.faults import REASONING_FIELDS, Faults
 from verifier.simulated.rewriter import RewriterHabits
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from aiohttp.web import Application
 
 HOST = "127.0.0.1"
+RATE = proportion(zero=True, one=True)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -43,11 +45,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--api-key", metavar="KEY", help="refuse requests without this key with status 401")
     faults = parser.add_argument_group("faults")
     faults.add_argument("--latency", type=_number(0), metavar="SECONDS", help="before every answer (0)")
-    faults.add_argument("--rate-429", type=_rate, metavar="R", help="share answered with status 429 (0)")
-    faults.add_argument("--rate-500", type=_rate, metavar="R", help="share answered with status 500 (0)")
-    faults.add_argument("--hang-rate", type=_rate, metavar="R", help="share taken and never answered (0)")
-    faults.add_argument("--cut-off-rate", type=_rate, metavar="R", help="share of replies cut off (0)")
-    faults.add_argument("--null-content-rate", type=_rate, metavar="R", help="share without content (0)")
+    faults.add_argument("--rate-429", type=RATE, metavar="R", help="share answered with status 429 (0)")
+    faults.add_argument("--rate-500", type=RATE, metavar="R", help="share answered with status 500 (0)")
+    faults.add_argument("--hang-rate", type=RATE, metavar="R", help="share taken and never answered (0)")
+    faults.add_argument("--cut-off-rate", type=RATE, metavar="R", help="share of replies cut off (0)")
+    faults.add_argument("--null-content-rate", type=RATE, metavar="R", help="share without content (0)")
     faults.add_argument("--reasoning-field", choices=REASONING_FIELDS, help="where thinking goes (none)")
     faults.add_argument("--slow-start", type=_number(0), metavar="SECONDS", help="status 503 until then (0)")
     faults.add_argument("--context", type=whole_number(64), metavar="TOKENS", help="context length (32768)")
@@ -55,9 +57,9 @@ def parse_arguments() -> argparse.Namespace:
     habits = parser.add_argument_group("rewriter")
     habits.add_argument("--rewriter-bias", type=_number(-9), metavar="B", help="mean error of difficulty (0)")
     habits.add_argument("--rewriter-sd", type=_number(0), metavar="B", help="sd of that error (0.5)")
-    habits.add_argument("--wrong-key-rate", type=_rate, metavar="R", help="share with a wrong answer (0)")
-    habits.add_argument("--duplicate-rate", type=_rate, metavar="R", help="share that repeats the parent (0)")
-    habits.add_argument("--broken-format-rate", type=_rate, metavar="R", help="share that is malformed (0)")
+    habits.add_argument("--wrong-key-rate", type=RATE, metavar="R", help="share with a wrong answer (0)")
+    habits.add_argument("--duplicate-rate", type=RATE, metavar="R", help="share that repeats the parent (0)")
+    habits.add_argument("--broken-format-rate", type=RATE, metavar="R", help="share that is malformed (0)")
     return parser.parse_args()
 
 
@@ -115,31 +117,19 @@ async def serve(app: Application, port: int) -> None:
         await runner.cleanup()
 
 
-def _rate(text: str) -> float:
-    value = _as_float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, found {text!r}")
-    return value
+def _number(lowest: float) -> Callable[[str], float]:
+    """Return a parser of numbers from ``lowest``, for argparse."""
 
-
-class _number:
-    """A parser of numbers from ``lowest``, for argparse."""
-
-    def __init__(self, lowest: float) -> None:
-        self.lowest = lowest
-
-    def __call__(self, text: str) -> float:
-        value = _as_float(text)
-        if not self.lowest <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"must be a number of at least {self.lowest:g}, found {text!r}")
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan  # inside no interval
+        if not lowest <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"must be a number of at least {lowest:g}, found {text!r}")
         return value
 
-
-def _as_float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan  # inside no interval
+    return parse
 
 
 if __name__ == "__main__":
