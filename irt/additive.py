@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from irt.arrays import IntArray
+from irt.blas import one_thread
 from irt.mirt import MirtFit, MirtSettings, Starts
 from irt.mirt_refine import ITERATIONS, Refinement, chance_at_means, settled, step_abilities, step_items
 from irt.mirt_updates import (
@@ -26,6 +27,7 @@ from irt.mirt_updates import (
 PINNED_VARIANCE = 1e-8
 
 
+@one_thread
 def fit_additive(correct: IntArray, trials: IntArray, benchmark_of: IntArray) -> MirtFit:
     """Fit logit P = θ_i + d_j, with the variance of θ and each benchmark's prior of d learned.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from irt.arrays import FloatArray, IntArray
+from irt.blas import one_thread
 from irt.mirt_refine import (
     SCORING_ITERATIONS,
     SCORING_TOLERANCE,
@@ -168,6 +169,7 @@ def probability(abilities: Gaussian, items: Gaussian) -> FloatArray:
     return chances
 
 
+@one_thread
 def fit_mirt(
     correct: FloatArray | IntArray,
     trials: FloatArray | IntArray,
@@ -248,6 +250,7 @@ class Scored(Gaussian):
     converged: bool
 
 
+@one_thread
 def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Scored:
     """Return the abilities of other models on the fit's items, which stay as they are: mean (M', D).
 
@@ -261,6 +264,7 @@ def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArra
     return _scored(abilities, lambda now: step_abilities(answers, fit.items, now, precision))
 
 
+@one_thread
 def score_items(
     fit: MirtFit,
     correct: FloatArray | IntArray,
