@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -12,9 +13,10 @@ import pytest
 
 from irt.io import InputError
 from perf.agreement import Comparison
+from perf.bars import Bar, print_bars
 from perf.cost import measure
 from perf.fit import scaled_seconds
-from perf.mirt import fit_in_process, simulate
+from perf.mirt_simulated import fit_in_process, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(
@@ -79,8 +81,21 @@ def test_no_program_is_given_the_hidden_answers() -> None:
 def test_recovery_of_simulated_abilities_does_not_depend_on_the_rotation() -> None:
     data = simulate(60)
     turn = np.array([[0.6, -0.8], [0.8, 0.6]]) @ np.diag([1, -1])
-    assert data.ability_r(data.theta @ turn, data.a @ turn) == pytest.approx([1, 1])
-    assert min(data.ability_r(data.theta[::-1], data.a)) < 0.5
+    for found in data.recovery(data.theta @ turn, data.a @ turn):
+        assert found == pytest.approx([1, 1])
+    abilities, loadings = data.recovery(data.theta[::-1], data.a)
+    assert max(abilities) < 0.5 and loadings == pytest.approx([1, 1])
+
+
+def test_a_bar_is_missed_beyond_either_end(capsys: pytest.CaptureFixture[str]) -> None:
+    inside, below, above = (Bar("r", measured, 0.9, 1.0) for measured in (0.95, 0.8999, 1.1))
+    assert print_bars([inside, Bar("seconds", 30.0, -math.inf, 30.0)])
+    assert not print_bars([inside, below])
+    assert not print_bars([above, inside])
+    assert not print_bars([Bar("r", math.nan, 0.9, math.inf)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["ok", "ok", "ok", "NO", "NO", "ok", "NO"]
+    assert "at most 30" in lines[1] and "at least 0.9" in lines[-1]
 
 
 def test_unknown_benchmark_is_refused_with_the_known_ones() -> None:
