@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from propose.calibrated import Calibrated
 from propose.candidate import Candidate, Decision
 from propose.candidate_items import candidate_items
 from propose.config import Config, read_config
-from propose.recalibrating import Counts
 from propose.run import read_inputs
 from propose.run_folder import RunFolder, RunState, read_state
 from propose.starts import Start, read_starts
 from verifier.items import Item
+
+if TYPE_CHECKING:
+    from propose.recalibrating import Counts
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def accepted_of(state: RunState, originals: tuple[Item, ...]) -> tuple[Accepted,
 
 def counts_of(accepted: tuple[Accepted, ...], models: int) -> Counts:
     """Return the full counts of accepted items."""
+    from propose.recalibrating import Counts  # with PyMC, for which no reader of a run should wait
 
     def counts(name: str) -> IntArray:
         return np.array([one.figure(name) for one in accepted], dtype=int).reshape(-1, models).T
