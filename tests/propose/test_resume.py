@@ -1,4 +1,4 @@
-"""The demo's run, killed with SIGKILL at random moments and continued, ends as one that was left alone."""
+"""A run like the demo's, killed with SIGKILL at random moments and continued, ends as one that was left alone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ import pytest
 
 from propose.candidate import SCREEN, VERIFY
 from propose.run_folder import RunFolder, read_state
-from scripts.demo_benchfill import BENCHMARK, HABITS, RUN, SETTINGS, TRIALS, served_at, write_pool
+from scripts.demo_benchfill import BENCHMARK, HABITS, ITEMS, RUN, SEED, SETTINGS, TRIALS, planted, served_at
+from tests.benchfill_simulation import write_benchmark
 from tests.propose.served import Place
 from tests.signals import allow_interrupts
 from tests.verifier.simulated.panel_process import log_rows, simulated_panel
 from verifier.journal import read_journal
+from verifier.simulated.families import make_items
 
 KILLS = 20
 CONCURRENCY = 8  # requests that a kill can lose: few, so that the bound on what is asked again says something
+# Choices, which are graded by the same workers as mathematics without loading an algebra library at each of the starts.
+FAMILIES = ("ordering", "fractions")
 JOURNALS = ("candidates", "rollouts", "decisions")
 REWRITING, SOLVING, PANEL, DECIDING = "rewriting", "solving", "panel", "deciding"
 
@@ -61,30 +65,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def here(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The demo's benchmark, calibrated by the demo's panel, which goes on to serve."""
+    """A benchmark with the demo's gap, and the demo's panel, which answered it, and serves."""
     path = tmp_path_factory.mktemp("demo")
-    write_pool(path / "data")
+    items = make_items(ITEMS, seed=SEED, families=FAMILIES, difficulties=planted(ITEMS))
+    write_benchmark(path / "data", BENCHMARK, items, TRIALS, SEED)
     with simulated_panel(*HABITS, "--request-log", log) as server:
         for file in served_at(server.port, path):
             file.write_text(file.read_text().replace("concurrency = 64", f"concurrency = {CONCURRENCY}"))
-        place = Place(path, server.url)
-        # Only where the items lie matters here, not how exactly that is known.
-        calibrated = place.do(
-            *(
-                "calibrate",
-                BENCHMARK,
-                "--panel",
-                place.panel,
-                "--trials",
-                TRIALS,
-                "--tune",
-                200,
-                "--draws",
-                200,
-            )
-        )
-        assert calibrated.returncode == 0, calibrated.stderr
-        yield place
+        yield Place(path, server.url)
 
 
 @pytest.fixture(scope="module")
