@@ -156,7 +156,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
         },
         "constant_items": [
             {"benchmark": name, "item": item}
-            for (name, item), constant in zip(benchmarks.items, _constant(benchmarks), strict=True)
+            for (name, item), constant in zip(benchmarks.items, answered_alike(benchmarks), strict=True)
             if constant
         ],
         "blank_cells": int((benchmarks.trials == 0).sum()),
@@ -221,7 +221,7 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
     return warnings
 
 
-def _constant(benchmarks: Benchmarks) -> npt.NDArray[np.bool_]:
+def answered_alike(benchmarks: Benchmarks) -> npt.NDArray[np.bool_]:
     """Return of each item, (N,), whether all its answers are right or all wrong: they say nothing of a."""
     right = benchmarks.correct.sum(axis=0)
     return (right == 0) | (right == benchmarks.trials.sum(axis=0))
