@@ -29,11 +29,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
 from irt.arrays import FloatArray
 from irt.quadrature import grid_for
-from verifier.cubic_spline import spline_at, spline_integrals, spline_slopes
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -137,12 +137,11 @@ def _own_posterior(
     log_likelihood = _expected_log_likelihood(nodes, correct, trials, guessing, difficulty, seen)
     log_density = log_likelihood - nodes**2 / 2
     mean, variance = np.empty(len(correct)), np.empty(len(correct))
-    for model, (values, slopes) in enumerate(zip(log_density, spline_slopes(log_density), strict=True)):
+    for model, values in enumerate(log_density):
         near = np.flatnonzero(values > values.max() + _NEGLIGIBLE)
         low, high = max(near[0] - 1, 0), min(near[-1] + 1, len(nodes) - 1)
-        places = np.linspace(low, high, _FINE_NODES)
-        fine = nodes[0] + places * (nodes[1] - nodes[0])
-        weights = np.exp(spline_at(places, values - values.max(), slopes))
+        fine = np.linspace(nodes[low], nodes[high], _FINE_NODES)
+        weights = np.exp(CubicSpline(nodes, values - values.max())(fine))
         weights /= weights.sum()
         mean[model] = weights @ fine
         variance[model] = weights @ (fine - mean[model]) ** 2
@@ -180,7 +179,9 @@ def _expected_log_likelihood(
         total += correct[:, some] @ right
         total[together] -= trials[together, some] @ asked
         if not together.all():
-            total[~together] -= trials[~together, some] @ spline_integrals(w * p) * (nodes[1] - nodes[0])
+            total[~together] -= trials[~together, some] @ CubicSpline(nodes, w * p, axis=1).antiderivative()(
+                nodes
+            )
     return total
 
 
