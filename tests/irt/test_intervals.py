@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irt.intervals import UNDEFINED, correlate, figure, resampled_counts, weighted_correlations
+from irt.intervals import (
+    UNDEFINED,
+    correlate,
+    figure,
+    resampled_counts,
+    standardised_weights,
+    weighted_correlations,
+)
 
 
 def test_weights_count_models() -> None:
@@ -43,3 +50,17 @@ def test_undefined_resamples_are_left_out() -> None:
     assert figure(0.5, np.array([np.nan, 0.4, 0.6])) == figure(0.5, np.array([0.4, 0.6]))
     assert np.isnan(figure(np.nan, np.array([0.4])).low)
     assert np.isnan(figure(0.5, np.array([np.nan])).value)
+
+
+def test_columns_that_follow_from_the_others_have_no_weights() -> None:
+    """But for rounding, the third is the sum of the first two; any split between the three fits as well."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    y = x[:, 0] + rng.normal(size=40)
+    weights = resampled_counts(40, 0)
+    near = x.sum(axis=1) + 1e-6 * rng.normal(size=40)
+    assert standardised_weights(y, np.column_stack([x, near]), weights) == [UNDEFINED] * 3
+    apart = x.sum(axis=1) + 0.1 * rng.normal(size=40)
+    assert all(
+        np.isfinite(found.value) for found in standardised_weights(y, np.column_stack([x, apart]), weights)
+    )

@@ -132,3 +132,20 @@ def test_the_seed_alone_decides() -> None:
     cells = make_cells(9, 12, seed=6)
     once, again, other = (score_predictions(cells, ["x", "y"], ["bad"], seed) for seed in (0, 0, 1))
     assert once == again != other
+
+
+def test_a_resample_without_a_benchmarks_metric_has_no_macro_average() -> None:
+    """The one wrong answer of "y" is one model's. Taken over "x" alone, a resample without it would be about another.
+
+    The AUC is 1 in "x" and 0 in "y" wherever it is defined, so all that average over both have 0.5.
+    """
+    model = np.repeat(np.arange(10), 4)
+    benchmark = np.tile([0, 0, 1, 1], 10)
+    correct = np.tile([1, 0, 1, 1], 10)
+    correct[3] = 0
+    chance = np.tile([0.9, 0.1, 0.2, 0.2], 10)
+    chance[3] = 0.8
+    cells = PredictedCells(model, benchmark, correct, np.ones_like(correct), {"p": chance})
+    scores = found(score_predictions(cells, ["x", "y"], [], 0))
+    macro = scores["p", "", "macro", "", "AUC"]
+    assert (macro.value, macro.low, macro.high) == (0.5, 0.5, 0.5)
