@@ -23,6 +23,15 @@ from irt.rotation import procrustes, rotate
 
 FEWEST_MODELS = 4
 
+# Why a figure has no value, in a word or two.
+FEW_MODELS = "few models"
+EQUAL_SCORES = "equal scores"
+NOT_LINKED = "not linked"
+NOT_MEASURED = "not measured"
+NOT_IDENTIFIED = "not identified"
+NEEDS_ALL = "needs all dimensions"
+DEPENDENT = "dependent dimensions"
+
 # The other benchmarks measure a dimension if the variance of its abilities is at least half not error …
 LOWEST_RELIABILITY = 0.5
 # … and if, on the same answers, their own fit orders the models as the fit of all benchmarks does.
@@ -47,16 +56,23 @@ class Alignment:
     weight
         Standardised weight of this dimension in the regression of the share correct on all of them, the abilities as
         for ``corrected``: dimensions correlate, so that a benchmark which measures one correlates with others as well.
-        Undefined where the others do not identify all dimensions.
+        Undefined where one of the dimensions has no corrected value.
     uncorrected
         The correlation with the abilities of the fit of all benchmarks.
     reliability
-        1 − error variance/prior variance of the abilities without the benchmark, mean over these models.
+        1 − error variance/prior variance of the abilities without the benchmark, mean over these models. Below 0.5,
+        where error is more than half, there is no corrected value.
     agreement
         Correlation of these abilities with those of the same answers, the item parameters being those of the fit of all
-        benchmarks: near 1 if the others by themselves find the same dimension.
+        benchmarks: near 1 if the others by themselves find the same dimension. Below 0.8 there is no corrected value.
+    reason
+        Why there is no corrected value, or "". "few models": fewer than 4. "equal scores": of all models. "not linked":
+        the other benchmarks fall apart. "not measured": reliability. "not identified": agreement.
+    weight_reason
+        Why there is no weight, or "". "needs all dimensions": one has no corrected value. "few models": fewer than two
+        more than dimensions. "dependent dimensions": one ability follows from the others.
     note
-        Why there is no corrected value, in words, or "".
+        The reason for no corrected value as a sentence with its numbers, or "".
     """
 
     benchmark: str
@@ -64,12 +80,14 @@ class Alignment:
     items: int
     models: int
     dimension: int
-    corrected: Figure
-    weight: Figure
-    uncorrected: Figure
-    reliability: float
-    agreement: float
-    note: str
+    corrected: Figure = UNDEFINED
+    weight: Figure = UNDEFINED
+    uncorrected: Figure = UNDEFINED
+    reliability: float = np.nan
+    agreement: float = np.nan
+    reason: str = ""
+    weight_reason: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,8 +142,10 @@ def align(
     subsets: dict[tuple[int, str], IntArray],
     settings: MirtSettings,
     report: Callable[[int], None],
-) -> tuple[list[Alignment], int]:
-    """Return a row for each benchmark, each of its subsets and each dimension; and how many fits had not converged.
+) -> tuple[list[Alignment], list[str]]:
+    """Return a row for each benchmark, each of its subsets and each dimension; and which fits had not converged.
+
+    The latter are the names of the benchmarks without which they were.
 
     Parameters
     ----------
@@ -138,10 +158,11 @@ def align(
     """
     theta = rotate(whole, turn).theta
     rows = []
-    not_converged = 0
+    not_converged = []
     for number in range(len(data.names)):
         without = fit_without(data, number, whole, turn, settings)
-        not_converged += not without.converged
+        if not without.converged:
+            not_converged.append(data.names[number])
         parts = {"": np.flatnonzero(data.benchmark_of == number)}
         parts |= {name: items for (benchmark, name), items in subsets.items() if benchmark == number}
         elsewhere = data.trials[:, data.benchmark_of != number].any(axis=1)
@@ -150,8 +171,8 @@ def align(
             score = share_correct(data, models, items)
             found = []
             for k in range(theta.shape[1]):
-                figures = _align_score(score, models, k, without, theta, settings.seed)
-                found.append(Alignment(data.names[number], name, len(items), len(models), k + 1, *figures))
+                row = Alignment(data.names[number], name, len(items), len(models), k + 1)
+                found.append(_with_figures(row, score, models, without, theta, settings.seed))
             rows += _with_weights(found, score, without.theta[models], settings.seed)
         report(number + 1)
     return rows, not_converged
@@ -164,38 +185,56 @@ def share_correct(data: Benchmarks, models: IntArray, items: IntArray) -> FloatA
     return share
 
 
-def _align_score(
-    score: FloatArray, models: IntArray, k: int, without: Without, theta: FloatArray, seed: int
-) -> tuple[Figure, Figure, Figure, float, float, str]:
-    """Return corrected, weight (not yet known), uncorrected, reliability, agreement and note of these scores."""
+def _with_figures(
+    row: Alignment, score: FloatArray, models: IntArray, without: Without, theta: FloatArray, seed: int
+) -> Alignment:
+    """Return the row with all figures but the weight; ``theta`` (M, D) is that of the fit of all benchmarks."""
     if len(models) < FEWEST_MODELS:
-        note = f"only {len(models)} models answered both this and another benchmark"
-        return UNDEFINED, UNDEFINED, UNDEFINED, np.nan, np.nan, note
+        count = f"only {len(models)} model{'' if len(models) == 1 else 's'}"
+        return replace(row, reason=FEW_MODELS, note=f"{count} answered both this and another benchmark")
+    k = row.dimension - 1
+    own = without.theta[models, k]
     weights = resampled_counts(len(models), seed)
     reliability = float(without.reliability[models, k].mean())
-    agreement = correlate(without.theta[models, k], without.frozen[models, k], weights).value
-    note = _note(score, without.groups, reliability, agreement)
-    corrected = UNDEFINED if note else correlate(score, without.theta[models, k], weights)
-    uncorrected = correlate(score, theta[models, k], weights)
-    return corrected, UNDEFINED, uncorrected, reliability, agreement, note
+    agreement = correlate(own, without.frozen[models, k], weights).value
+    reason, note = _reason(score, without.groups, reliability, agreement)
+    return replace(
+        row,
+        corrected=UNDEFINED if reason else correlate(score, own, weights),
+        uncorrected=correlate(score, theta[models, k], weights),
+        reliability=reliability,
+        agreement=agreement,
+        reason=reason,
+        note=note,
+    )
 
 
 def _with_weights(rows: list[Alignment], score: FloatArray, theta: FloatArray, seed: int) -> list[Alignment]:
     """Return the rows of all dimensions with their weights, if the abilities theta (M, D) are identified."""
-    if any(row.note for row in rows):
-        return rows
+    if any(row.reason for row in rows):
+        return [replace(row, weight_reason=NEEDS_ALL) for row in rows]
     weights = standardised_weights(score, theta, resampled_counts(len(score), seed))
+    if np.isnan(weights[0].value):
+        reason = FEW_MODELS if len(score) < len(rows) + 2 else DEPENDENT
+        return [replace(row, weight_reason=reason) for row in rows]
     return [replace(row, weight=weight) for row, weight in zip(rows, weights, strict=True)]
 
 
-def _note(score: FloatArray, groups: int, reliability: float, agreement: float) -> str:
-    """Return why a corrected value would mean nothing, or ""."""
+def _reason(score: FloatArray, groups: int, reliability: float, agreement: float) -> tuple[str, str]:
+    """Return why a corrected value would mean nothing, in a word and in a sentence; both "" if it means something."""
     if np.ptp(score) == 0:
-        return "all models have the same share correct"
+        return EQUAL_SCORES, "all models have the same share correct"
     if groups > 1:
-        return f"without it the other benchmarks fall into {groups} groups with no model in common"
+        return (
+            NOT_LINKED,
+            f"without it the other benchmarks fall into {groups} groups with no model in common",
+        )
     if reliability < LOWEST_RELIABILITY:
-        return f"the other benchmarks hardly measure this dimension (reliability {reliability:.2f})"
-    if not agreement >= LOWEST_AGREEMENT:
-        return f"the other benchmarks by themselves find another dimension (agreement {agreement:.2f})"
-    return ""
+        note = f"the other benchmarks hardly measure this dimension (reliability {reliability:.2f})"
+        return NOT_MEASURED, note
+    if np.isnan(agreement):
+        return NOT_MEASURED, "the other benchmarks do not tell these models apart"
+    if agreement < LOWEST_AGREEMENT:
+        note = f"the other benchmarks by themselves find another dimension (agreement {agreement:.2f})"
+        return NOT_IDENTIFIED, note
+    return "", ""

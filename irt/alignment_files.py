@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from irt.alignment import Alignment
+from irt.alignment import LOWEST_AGREEMENT, LOWEST_RELIABILITY, NEEDS_ALL, Alignment
+from irt.arrays import FloatArray
 from irt.intervals import Figure
 from irt.io import atomic_path, atomic_writer, write_rows
 from irt.tables import NOT_KNOWN, Table, as_text
@@ -48,40 +49,96 @@ def write_alignment(
         described.write("\n")
 
 
-def lines(rows: Sequence[Alignment]) -> list[str]:
-    """Return the table of corrected values with their intervals, weight and uncorrected beside, and the notes below."""
-    dims = max(row.dimension for row in rows)
-    table: list[tuple[str, ...]] = []
-    for start in range(0, len(rows), dims):
-        run = rows[start : start + dims]
-        name = f"  {run[0].subset}" if run[0].subset else run[0].benchmark
-        cells = [
-            cell
-            for row in run
-            for cell in (_shown(row.corrected), _number(row.weight.value), _number(row.uncorrected.value))
-        ]
-        table.append((name, f"{run[0].items:,}", f"{run[0].models:,}", *cells))
-    headings = ["", "items", "models"]
-    for k in range(dims):
-        headings += [f"dimension {k + 1}", "weight", "uncorrected"]
-    found = as_text(Table(tuple(headings), (True, *[False] * (len(headings) - 1)), table))
-    notes = [
-        f"{row.benchmark}{f' ({row.subset})' if row.subset else ''}, dimension {row.dimension}: no corrected value: "
-        f"{row.note}"
-        for row in rows
-        if row.note
+def lines(rows: Sequence[Alignment], correlations: FloatArray) -> list[str]:
+    """Return the table, a line for each dimension of a benchmark or subset, and below it what to read first and why.
+
+    ``correlations`` (D, D) are those of the abilities of the fit of all benchmarks.
+    """
+    several = len(correlations) > 1
+    headings = [
+        "",
+        "items",
+        "models",
+        "dimension",
+        "corrected",
+        "weight",
+        "uncorrected",
+        "agreement",
+        "reliability",
     ]
-    return [*found, *([""] if notes else []), *notes]
+    table = [
+        (
+            *((_label(row), f"{row.items:,}", f"{row.models:,}") if row.dimension == 1 else ("", "", "")),
+            str(row.dimension),
+            _with_interval(row.corrected),
+            *([_with_interval(row.weight)] if several else []),
+            *map(_number, (row.uncorrected.value, row.agreement, row.reliability)),
+        )
+        for row in rows
+    ]
+    if not several:  # the weight of the only ability is its correlation
+        headings.remove("weight")
+    found = as_text(Table(tuple(headings), (True, *[False] * (len(headings) - 1)), table))
+    notes = [note for row in rows for note in _notes(row)]
+    return [*found, "", *notes, *([""] if notes else []), *_how_to_read(correlations)]
 
 
-def _shown(figure: Figure) -> str:
+def as_shown(name: str) -> str:
+    """Return a name on one line: line breaks, control characters and bytes that are no text as their escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def correlated_pairs(correlations: FloatArray) -> list[tuple[int, int, float]]:
+    """Return (k, m, correlation) of each pair of dimensions, numbered from 1, in order of m and k."""
+    dims = len(correlations)
+    return [(k + 1, m + 1, float(correlations[k, m])) for m in range(dims) for k in range(m)]
+
+
+def _label(row: Alignment) -> str:
+    return f"  {as_shown(row.subset)}" if row.subset else as_shown(row.benchmark)
+
+
+def _notes(row: Alignment) -> list[str]:
+    """Return why a row has no corrected value, or with its first dimension why none of them has a weight."""
+    name = as_shown(row.benchmark) + (f" ({as_shown(row.subset)})" if row.subset else "")
+    if row.reason:
+        return [f"{name}, dimension {row.dimension}: no corrected value: {row.note}"]
+    if row.dimension == 1 and row.weight_reason and row.weight_reason != NEEDS_ALL:
+        return [f"{name}: no weights: {row.weight_reason}"]
+    return []
+
+
+def _how_to_read(correlations: FloatArray) -> list[str]:
+    pairs = correlated_pairs(correlations)
+    weight, no_weight = "", ""
+    if pairs:
+        k, m, strongest = max(pairs, key=lambda pair: abs(pair[2]))
+        weight = f" then weight where dimensions correlate (most: {k} and {m}, {strongest:z.2f});"
+        no_weight = " No weight: one of the dimensions has no corrected value."
+    found = [
+        f"Read corrected first: the other benchmarks alone measure the ability;{weight} uncorrected last: the "
+        "benchmark itself is in the ability, which raises it.",
+        f"No corrected value: agreement below {LOWEST_AGREEMENT} (the others by themselves find another dimension) or "
+        f"reliability below {LOWEST_RELIABILITY} (they hardly measure it).{no_weight}",
+    ]
+    if pairs:
+        (k, m, value), *others = pairs
+        listed = [
+            f"Dimensions {k} and {m} correlate {value:z.2f}",
+            *(f"{k} and {m} {r:z.2f}" for k, m, r in others),
+        ]
+        found.append(", ".join(listed))
+    return found
+
+
+def _with_interval(figure: Figure) -> str:
     if math.isnan(figure.value):
         return NOT_KNOWN
     return f"{_number(figure.value)} [{_number(figure.low)}, {_number(figure.high)}]"
 
 
 def _number(value: float) -> str:
-    return NOT_KNOWN if math.isnan(value) else f"{value:.2f}"
+    return NOT_KNOWN if math.isnan(value) else f"{value:z.2f}"
 
 
 def _figure(value: float) -> float | None:

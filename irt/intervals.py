@@ -15,8 +15,9 @@ from irt.streams import Purpose, stream
 RESAMPLES = 1000
 INTERVAL = (0.025, 0.975)
 
-# Of the product of two variances, as a share of the whole sample's: below it one of the two is constant but for
-# rounding.
+# Values with a standard deviation below this share of the largest are constant but for rounding …
+ROUNDING = 1e-12
+# … and so is one of two where the product of their variances in a resample is below this share of the whole sample's.
 CONSTANT = 1e-20
 # Below this determinant of their correlations, columns determine one another but for rounding.
 DEPENDENT = 1e-9
@@ -54,15 +55,21 @@ def weighted_correlations(x: FloatArray, y: FloatArray, weights: FloatArray) -> 
 
     NaN where one of the two is constant among the models that count.
     """
-    x, y = x - x.mean(), y - y.mean(axis=0)
-    # On a scale of 1, so that "constant" means the same for all.
-    x, y = x / max(x.std(), 1e-150), y / np.maximum(y.std(axis=0), 1e-150)
+    x, y = _standard_scores(x), _standard_scores(y)
     share = weights / weights.sum(axis=1, keepdims=True)
     mean_x, mean_y = (share @ x)[:, None], share @ y
     variance = ((share @ x**2)[:, None] - mean_x**2) * (share @ y**2 - mean_y**2)
     covariance = share @ (x[:, None] * y) - mean_x * mean_y
     defined = variance > CONSTANT
     return np.where(defined, covariance / np.sqrt(np.where(defined, variance, 1)), np.nan)
+
+
+def _standard_scores(values: FloatArray) -> FloatArray:
+    """Return the columns (M, …) with mean 0 and sd 1, so that "constant" means the same for all; constant ones as 0."""
+    sd = values.std(axis=0)
+    varies = sd > ROUNDING * np.abs(values).max(axis=0)
+    scores: FloatArray = np.where(varies, (values - values.mean(axis=0)) / np.where(varies, sd, 1), 0)
+    return scores
 
 
 def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
@@ -74,7 +81,8 @@ def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
 def standardised_weights(y: FloatArray, x: FloatArray, weights: FloatArray) -> list[Figure]:
     """Return the weights of the columns of x (M, D) in the regression of y (M,) on them all, each of variance 1.
 
-    With their intervals over the resamples ``weights`` (R, M); undefined where the columns determine one another.
+    With their intervals over the resamples ``weights`` (R, M). Undefined where the columns determine one another, and
+    for fewer than D + 2 models, whose y the columns would fit whatever they are.
     """
     once = _standardised(y, x, np.ones((1, len(y))))[0]
     spread = _standardised(y, x, weights)
@@ -86,7 +94,8 @@ def _standardised(y: FloatArray, x: FloatArray, weights: FloatArray) -> FloatArr
     cross = weighted_correlations(y, x, weights)
     between = np.stack([weighted_correlations(column, x, weights) for column in x.T], axis=1)
     found = np.full_like(cross, np.nan)
-    defined = np.isfinite(cross).all(axis=1) & np.isfinite(between).all(axis=(1, 2))
+    enough = (weights > 0).sum(axis=1) >= x.shape[1] + 2
+    defined = enough & np.isfinite(cross).all(axis=1) & np.isfinite(between).all(axis=(1, 2))
     defined[defined] = np.linalg.det(between[defined]) > DEPENDENT
     found[defined] = np.linalg.solve(between[defined], cross[defined][:, :, None])[:, :, 0]
     return found

@@ -14,13 +14,13 @@ COLUMNS = ("benchmark", "item", "subset")
 def read_subsets(path: PathLike, data: Benchmarks) -> dict[tuple[int, str], IntArray]:
     """Return the items of each (number of the benchmark, name of the subset), in the order of the file.
 
-    An item may be in several subsets and in none; other columns are ignored.
+    An item may be in several subsets and in none; columns of other names are ignored.
 
     Raises
     ------
     InputError
-        If a column is missing, a row has the wrong number of cells or a blank one, names an item that the matrices
-        lack, or is there twice; with the line.
+        If a column is missing or there twice; if a row has the wrong number of cells or a blank one, names an item that
+        the matrices lack, or is there twice; with the line.
     """
     number_of = {item: number for number, item in enumerate(data.items)}
     members: dict[tuple[int, str], list[int]] = {}
@@ -32,6 +32,9 @@ def read_subsets(path: PathLike, data: Benchmarks) -> dict[tuple[int, str], IntA
             raise InputError(
                 f"{path}:{max(line, 1)}: no column {missing[0]!r}; it needs {', '.join(COLUMNS)}"
             )
+        twice = [name for name in COLUMNS if header.count(name) > 1]
+        if twice:
+            raise InputError(f"{path}:{line}: two columns {twice[0]!r}; keep one")
         at = [header.index(name) for name in COLUMNS]
         for line, row in rows:
             if len(row) != len(header):

@@ -9,11 +9,15 @@ Output  in --output-dir: alignment.csv, alignment.json, alignment.png (heat map)
 A figure is the correlation over models of the share correct on the benchmark with an ability; 95 % intervals over
 resampled models, the abilities as they are: their own uncertainty is not in them.
   corrected     the abilities are fitted without the benchmark (a subset: without its whole benchmark) and turned to the
-                axes of all by Procrustes on the shared items; none where the others do not identify the dimension. Only
-                the axes come from a fit that saw the benchmark
+                axes of all by Procrustes on the shared items: only the axes come from a fit that saw the benchmark.
+                None, and the reason, for fewer than 4 models, equal scores, reliability below 0.5, agreement below 0.8
   weight        standardised weight of the dimension in the regression of the share correct on all these abilities: as
-                dimensions correlate, a benchmark that measures one alone correlates with the others, too
+                dimensions correlate, a benchmark that measures one alone correlates with the others, too. None where
+                a dimension has no corrected value
   uncorrected   the abilities are fitted to all, the benchmark among them, which raises it
+  agreement     correlation over models of the abilities by the other benchmarks' own fit with those by the same answers
+                and the item parameters of the fit of all: near 1 if the others by themselves find the dimension
+  reliability   1 - error variance/variance of the abilities by the other benchmarks, mean over models
 
 Examples:
   python scripts/align_dimensions.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
@@ -66,6 +70,7 @@ def main() -> int:
         from irt.item_subsets import read_subsets
         from irt.mirt import MirtSettings, fit_mirt
         from irt.mirt_data import read_benchmarks
+        from irt.mirt_files import answered_alike
         from irt.mirt_updates import Gaussian
         from irt.rotation import canonical
     with packages_of("requirements_dev.txt"):
@@ -89,12 +94,15 @@ def main() -> int:
         whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
         update(1, "")
         fit, turn = canonical(whole)
-        rows, not_converged = align(
+        rows, unsettled = align(
             data, whole, turn, subsets, settings, report=lambda done: update(done + 1, "")
         )
-    not_converged += not whole.converged
-    if not_converged:
-        print(f"warning: {not_converged} of {fits} fits had not converged", file=sys.stderr)
+    if not_converged := [*([] if whole.converged else ["all"]), *(f"all but {name}" for name in unsettled)]:
+        listed = ", that to ".join(not_converged)
+        print(
+            f"warning: {len(not_converged)} of {fits} fits had not converged: that to {listed}",
+            file=sys.stderr,
+        )
     report = {
         "schema_version": SCHEMA_VERSION,
         "dims": arguments.dims,
@@ -102,24 +110,24 @@ def main() -> int:
         "models": len(data.models),
         "items": len(data.items),
         "dimension_correlations": fit.ability_covariance.round(6).tolist(),
-        "fits_not_converged": not_converged,
+        "fits_not_converged": len(not_converged),
+        "not_converged": not_converged,
         "inputs": inputs,
         "alignment": [fields(row) for row in rows],
     }
-    drawings = {"alignment.png": partial(draw_alignment, rows=rows)}
+    drawings = {"alignment.png": partial(draw_alignment, rows=rows, correlations=fit.ability_covariance)}
     if arguments.items_of is not None:
         own = data.benchmark_of == data.names.index(arguments.items_of)
         items = Gaussian(fit.items.mean[own], fit.items.covariance[own])
-        drawings[items_file(arguments.items_of)] = partial(draw_items, name=arguments.items_of, items=items)
+        drawings[items_file(arguments.items_of)] = partial(
+            draw_items, name=arguments.items_of, items=items, alike=answered_alike(data)[own]
+        )
     write_alignment(arguments.output_dir, rows, report, drawings)
     if arguments.json:
         print_json(report)
     else:
         print(f"{size}, {arguments.dims} dimensions")
-        print("\n".join(["", *lines(rows), ""]))
-        pairs = [(k, m) for m in range(arguments.dims) for k in range(m)]
-        for k, m in pairs:
-            print(f"Dimensions {k + 1} and {m + 1} correlate {fit.ability_covariance[k, m]:.2f}")
+        print("\n".join(["", *lines(rows, fit.ability_covariance)]))
     names = ("alignment.csv", "alignment.json", *drawings)
     print(f"Wrote {', '.join(names[:-1])} and {names[-1]} to {arguments.output_dir}", file=sys.stderr)
     return 0

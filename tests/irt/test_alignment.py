@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,13 @@ import numpy as np
 import pytest
 
 from irt.alignment import Alignment, align, fit_without
-from irt.alignment_files import fields, lines, write_alignment
+from irt.alignment_files import as_shown, fields, lines, write_alignment
 from irt.arrays import IntArray
-from irt.intervals import UNDEFINED, correlate, resampled_counts, standardised_weights
+from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts, standardised_weights
 from irt.io import InputError
 from irt.item_subsets import read_subsets
 from irt.mirt import MirtSettings, fit_mirt
 from irt.mirt_data import Benchmarks
-from irt.mirt_plots import draw_alignment, draw_items
 from irt.rotation import canonical
 from tests.planted_abilities import Planted, on_first, on_second, plant
 
@@ -27,8 +27,10 @@ def table(
     settings = MirtSettings(dims=dims, starts=1)
     whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
     _, turn = canonical(whole)
-    rows, not_converged = align(data, whole, turn, subsets or {}, settings, lambda done: None)
-    assert not_converged == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows, not_converged = align(data, whole, turn, subsets or {}, settings, lambda done: None)
+    assert not_converged == []
     return rows
 
 
@@ -132,8 +134,12 @@ def test_with_two_benchmarks_the_other_cannot_show_a_dimension_it_lacks() -> Non
         assert row.uncorrected.value > 0.9
         assert np.isnan([row.corrected.value, row.corrected.low]).all()
         assert all(np.isnan(both.weight.value) for both in find(found, name))
-        assert row.note.startswith("the other benchmarks ")
-    text = "\n".join(lines(found))
+        assert row.note.startswith("the other benchmarks ") and row.reason in (
+            "not measured",
+            "not identified",
+        )
+        assert [both.weight_reason for both in find(found, name)] == ["needs all dimensions"] * 2
+    text = "\n".join(lines(found, np.eye(2)))
     assert "one, dimension 1: no corrected value: the other benchmarks " in text
     assert fields(find(found, "one")[0])["corrected"] is None
 
@@ -146,6 +152,7 @@ def test_a_bridge_cannot_be_left_out() -> None:
     data.trials[30:, :15] = 0
     data.correct[data.trials == 0] = 0
     found = table(data, dims=1)
+    assert find(found, "bridge")[0].reason == "not linked"
     assert find(found, "bridge")[0].note == (
         "without it the other benchmarks fall into 2 groups with no model in common"
     )
@@ -157,11 +164,65 @@ def test_small_benchmarks_have_a_value_or_a_reason() -> None:
     data.correct[:, 31:] = 1
     data.trials[3:, 30] = data.correct[3:, 30] = 0
     found = table(data, dims=1)
-    assert find(found, "one item")[0].note == "only 3 models answered both this and another benchmark"
-    assert find(found, "same")[0].note == "all models have the same share correct"
-    assert np.isnan(find(found, "same")[0].uncorrected.value)
+    few, same = find(found, "one item")[0], find(found, "same")[0]
+    assert (few.reason, few.note) == ("few models", "only 3 models answered both this and another benchmark")
+    assert (same.reason, same.note) == ("equal scores", "all models have the same share correct")
+    assert np.isnan(same.uncorrected.value) and same.weight_reason == "needs all dimensions"
+    data.trials[1:, 30] = data.correct[1:, 30] = 0
+    one = find(table(data, dims=1), "one item")[0]
+    assert one.note == "only 1 model answered both this and another benchmark"
     data = plant({"many": on_first(30, 2.0), "one item": on_first(1, 2.0)}, 200).data
     assert 0.3 < find(table(data, dims=1), "one item")[0].corrected.value < 0.9
+
+
+def test_models_that_answer_the_others_alike_have_no_abilities_to_compare() -> None:
+    data = plant({"many": on_first(30, 2.0), "few": on_first(5, 2.0)}, 60).data
+    data.correct[:20, :30] = data.correct[0, :30]
+    data.trials[20:, 30:] = data.correct[20:, 30:] = 0
+    row = find(table(data, dims=1), "few")[0]
+    assert (row.reason, row.note) == ("not measured", "the other benchmarks do not tell these models apart")
+    assert np.isnan([row.corrected.value, row.uncorrected.low, row.weight.value]).any()
+
+
+def test_fits_that_had_not_converged_are_named(planted: Planted) -> None:
+    data = planted.data
+    whole = fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(dims=2, starts=1))
+    hasty = MirtSettings(dims=2, starts=1, max_iterations=1)
+    _, not_converged = align(data, whole, canonical(whole)[1], {}, hasty, lambda done: None)
+    assert not_converged == ["one", "two", "mixed"]
+
+
+def test_the_table_says_what_to_read_first(rows: list[Alignment]) -> None:
+    zero = replace(rows[0], benchmark="a\nb\x1b[31m", corrected=Figure(-0.001, -0.12, 0.004))
+    text = lines([zero, *rows[1:]], np.array([[1, -0.48], [-0.48, 1]]))
+    assert text[0].split() == [
+        "items", "models", "dimension", "corrected", "weight", "uncorrected", "agreement", "reliability",
+    ]  # fmt: skip
+    assert text[1].startswith("a\\nb\\x1b[31m ") and " 0.00 [-0.12, 0.00] " in text[1]
+    assert f"{zero.weight.value:.2f} [{zero.weight.low:.2f}, {zero.weight.high:.2f}]" in text[1]
+    assert text[1].split()[-2:] == [f"{zero.agreement:.2f}", f"{zero.reliability:.2f}"]
+    assert text[2].split()[0] == "2" and len(text) == 10 + 5
+    reading, withheld, correlations = text[-3:]
+    assert (
+        reading.startswith("Read corrected first") and "(most: 1 and 2, -0.48); uncorrected last: " in reading
+    )
+    assert "agreement below 0.8 " in withheld and "reliability below 0.5 " in withheld
+    assert correlations == "Dimensions 1 and 2 correlate -0.48"
+
+
+def test_a_single_dimension_has_no_weights_to_read(rows: list[Alignment]) -> None:
+    text = "\n".join(lines([row for row in rows if row.dimension == 1], np.eye(1)))
+    assert "weight" not in text and "correlate" not in text and "uncorrected last: " in text
+
+
+def test_reasons_for_no_weights_are_told_once(rows: list[Alignment]) -> None:
+    few = [replace(row, weight=UNDEFINED, weight_reason="few models") for row in rows[:2]]
+    assert "\n".join(lines(few, np.eye(2))).count("one: no weights: few models") == 1
+
+
+def test_names_are_shown_on_one_line() -> None:
+    assert as_shown("naïve 中文 $x_1$ \\frac") == "naïve 中文 $x_1$ \\frac"
+    assert as_shown("a\nb\tc\udcff") == "a\\nb\\tc\\udcff"
 
 
 def test_files_are_written_together(tmp_path: Path, rows: list[Alignment]) -> None:
@@ -173,17 +234,6 @@ def test_files_are_written_together(tmp_path: Path, rows: list[Alignment]) -> No
         write_alignment(tmp_path, rows, {"a": 1}, {"alignment.png": fail})
     assert [path.name for path in tmp_path.iterdir()] == ["alignment.csv"]
     assert (tmp_path / "alignment.csv").read_text() == "old"
-
-
-def test_drawings(tmp_path: Path, planted: Planted, rows: list[Alignment]) -> None:
-    missing = replace(rows[0], corrected=replace(rows[0].corrected, value=float("nan")))
-    draw_alignment(tmp_path / "a.png", [missing, *rows[1:]])
-    data = planted.data
-    for dims in (1, 2):
-        fit = fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(dims=dims, starts=1))
-        draw_items(tmp_path / f"{dims}.png", "one", fit.items)
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.iterdir())
-    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_subsets_are_read(tmp_path: Path, planted: Planted) -> None:
@@ -202,6 +252,7 @@ def test_subsets_are_read(tmp_path: Path, planted: Planted) -> None:
     [
         ("", ":1: no column 'benchmark'; it needs benchmark, item, subset"),
         ("benchmark,item\n", ":1: no column 'subset'; it needs benchmark, item, subset"),
+        ("subset,benchmark,item,subset\n", ":1: two columns 'subset'; keep one"),
         ("benchmark,item,subset\n", ": no items below the column names"),
         ("benchmark,item,subset\none,q0\n", ":2: 2 cells instead of 3"),
         ("benchmark,item,subset\none,q0,\n", ":2: the subset is blank; leave out items that are in none"),
@@ -216,3 +267,12 @@ def test_subsets_that_cannot_be_meant(tmp_path: Path, planted: Planted, text: st
     with pytest.raises(InputError) as caught:
         read_subsets(path, planted.data)
     assert str(caught.value) == f"{path}{message}"
+
+
+def test_models_that_answered_this_benchmark_alone_do_not_count() -> None:
+    """Without it nothing is known of their abilities."""
+    data = plant({"one": on_first(15, 2.0), "two": on_first(15, 2.0)}, models=60).data
+    data.trials[:20, 15:] = data.correct[:20, 15:] = 0
+    found = table(data, dims=1)
+    assert [row.models for row in found] == [40, 40]
+    assert find(found, "one")[0].reliability > 0.7

@@ -36,6 +36,27 @@ def test_constant_values_have_no_correlation() -> None:
     assert correlate(x, y, np.ones((5, 3))) == UNDEFINED
 
 
+def test_values_that_differ_by_rounding_are_constant() -> None:
+    """0.1 + 0.2 is not 0.3, but no score either: what is left of it correlated 0.87 with anything that grows."""
+    x = np.array([0.3, 0.3, 0.1 + 0.2])
+    assert np.ptp(x) > 0
+    assert correlate(x, np.arange(3.0), np.ones((5, 3))) == UNDEFINED
+    assert correlate(np.arange(3.0), x, np.ones((5, 3))) == UNDEFINED
+    assert correlate(x * 0, x * 0, np.ones((5, 3))) == UNDEFINED
+    assert correlate(x * 0 + 1e-9 * np.arange(3.0), np.arange(3.0), np.ones((5, 3))).value == pytest.approx(1)
+
+
+def test_weights_need_more_models_than_they_can_fit() -> None:
+    """Four models and three abilities: any scores would be explained to the last digit."""
+    rng = np.random.default_rng(0)
+    theta, score = rng.normal(size=(5, 3)), rng.normal(size=5)
+    assert standardised_weights(score[:4], theta[:4], resampled_counts(4, 0)) == [UNDEFINED] * 3
+    # A resample that lacks one of the five is none either.
+    weights = np.array([[1.0, 1, 1, 1, 1], [0, 2, 1, 1, 1]])
+    for found in standardised_weights(score, theta, weights):
+        assert [found.low, found.high] == pytest.approx([found.value] * 2)
+
+
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     hits = 0
