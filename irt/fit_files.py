@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -44,7 +45,8 @@ def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnosti
         for handle in (difficulty_file, ability_file, diagnostics_file):
             handle.flush()
         # It vouches for the other two: the old one goes before they change, the new one comes after them.
-        (output_dir / "diagnostics.json").unlink(missing_ok=True)
+        # Where its name is a link, that stays.
+        Path(os.path.realpath(output_dir / "diagnostics.json")).unlink(missing_ok=True)
 
 
 def _write_estimates(

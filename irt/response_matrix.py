@@ -13,6 +13,8 @@ from irt.io import InputError, PathLike, csv_rows, open_text
 
 SHOWN_OFFENDERS = 5
 
+LOG_COLUMNS = ("model", "item_id", "trial", "correct")
+
 # "3.0" is what pandas writes for a whole number in a column with blanks. Nobody asks an item a million times.
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,6})(?:\.0*)?")
 
@@ -157,6 +159,11 @@ def _read_table(path: PathLike, fewest_items: int) -> _Table:
         _, header = next(rows, (1, []))
         if not header:
             raise InputError(f"{path}: the file is empty; expected a header 'model,<item>,<item>,…'")
+        if set(LOG_COLUMNS) <= set(header):
+            raise InputError(
+                f"{path}:1: this is a response log, one answer a row (columns {', '.join(LOG_COLUMNS)}), not a "
+                f"matrix; make it one: python scripts/prepare_response_matrix.py {path} --n-trials 1 --output NAME.csv"
+            )
         if header[0] != "model":
             raise InputError(f"{path}:1: the first column must be 'model', found {header[0]!r}")
         items = header[1:]

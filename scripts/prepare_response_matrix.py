@@ -6,13 +6,15 @@ every model has --n-trials trials of every item.
 
 Output: a CSV file with the column model and then one column an item; a cell is the number of correct answers.
 With --allow-missing a pair that was never asked is blank; where some pair has fewer trials than --n-trials, a
-second file of the same layout (--trials-output) holds the number of trials of every pair.
+second file of the same layout (--trials-output) holds the number of trials of every pair: trials.csv beside a
+response_matrix.csv, NAME.trials.csv beside any other NAME.csv, where the commands that read matrices look for it.
 
 Nothing is installed for this: any Python from 3.9 on runs it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Iterable
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import CommandParser, run, whole_number
 from irt.io import InputError, atomic_writer, csv_rows, open_text, write_csv, write_rows
+from irt.matrix_options import named_as_trials, trials_paths
 from irt.responses import Numbers, ResponseCounts, check_trials, count_responses
 
 EXAMPLES = """examples:
@@ -40,6 +43,10 @@ def check_paths(responses: Path, output: Path, trials_output: Path) -> None:
             raise InputError(f"{option} {path} is a folder; name a file in it")
         if path.suffix == ".gz":
             raise InputError(f"{option} {path}: the output is plain text; choose a name that ends in .csv")
+    if named_as_trials(output):
+        raise InputError(
+            f"--output {output}: the trials of a matrix are called so; choose another name for the matrix"
+        )
     if same_file(output, trials_output):
         raise InputError(f"--output and --trials-output are both {output}; choose two names")
 
@@ -51,13 +58,14 @@ def same_file(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def refuse_stale_trials(trials_output: Path) -> None:
+def refuse_stale_trials(paths: Iterable[Path]) -> None:
     """Stop if a trials file is there that this run does not replace: it would be taken for this matrix's."""
-    if trials_output.exists():
-        raise InputError(
-            f"{trials_output} is there from an earlier run, and would not fit the new matrix, which needs no "
-            "trials file; delete it, or point --trials-output elsewhere"
-        )
+    for path in paths:
+        if path.exists():
+            raise InputError(
+                f"{path} is there from an earlier run, and would be taken for the trials of the new matrix, which it "
+                "does not fit; delete it"
+            )
 
 
 def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | None) -> None:
@@ -71,8 +79,8 @@ def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | N
         write_rows(matrix, header, named(counts.models, counts.correct))
         for handle in (trials, matrix):
             handle.flush()
-        # Killed between the two, it must not leave a new matrix beside the trials of an old one.
-        output.unlink(missing_ok=True)
+        # Killed between the two, it must not leave a new matrix beside the trials of an old one. A link stays.
+        Path(os.path.realpath(output)).unlink(missing_ok=True)
 
 
 def named(models: Iterable[str], numbers: Numbers) -> Iterable[list[object]]:
@@ -111,16 +119,18 @@ def main() -> int:
     parser.add_argument(
         "--trials-output",
         type=Path,
-        help="numbers of trials where they differ (default: trials.csv beside --output)",
+        help="numbers of trials where they differ (default: beside --output, trials.csv for response_matrix.csv, else "
+        "NAME.trials.csv)",
     )
     args = parser.parse_args()
 
-    trials_output = args.trials_output or args.output.parent / "trials.csv"
+    beside = trials_paths(args.output)
+    trials_output = args.trials_output or beside[0]
     check_paths(args.responses, args.output, trials_output)
+    stale = [path for path in beside if not same_file(path, trials_output)]
     if not args.allow_missing:
-        refuse_stale_trials(
-            trials_output
-        )  # before the long read: without blanks no trials file is ever written
+        stale.append(trials_output)  # without blanks no trials file is ever written
+    refuse_stale_trials(stale)  # before the long read
 
     source = str(args.responses)
     with open_text(source) as handle:
@@ -129,7 +139,7 @@ def main() -> int:
 
     uneven = counts.uneven(args.n_trials)
     if not uneven:
-        refuse_stale_trials(trials_output)
+        refuse_stale_trials([trials_output])
     write_matrices(counts, args.output, trials_output if uneven else None)
     print_notes(counts)
     written = f"{args.output} and {trials_output}" if uneven else str(args.output)

@@ -170,6 +170,10 @@ def test_constant_items_are_listed(tmp_path: Path, run_here: Run) -> None:
         (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
         (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),
         (["m.csv", "--n-trials", "3", "--output-dir", "m.csv"], "m.csv: File exists"),
+        (
+            ["log.csv", "--n-trials", "3"],
+            "log.csv:1: this is a response log, one answer a row (columns model, item_id",
+        ),
         (["m.csv", "--n-trials", "3", "--output-dir", "taken"], "difficulty.csv: is a folder or a device"),
         (["m.csv", "--n-trials", "9" * 30], "must be a whole number from 1 to 999999"),
         (["m.csv", "--n-trials", "1_0"], "must be a whole number from 1 to 999999"),
@@ -187,6 +191,7 @@ def test_mistakes_are_one_line_before_anything_heavy(
     """-X importtime lists every import on standard error: numpy and PyMC must not be among them."""
     write_matrix(tmp_path / "m.csv")
     write_matrix(tmp_path / "difficulty.csv")
+    (tmp_path / "log.csv").write_text("model,item_id,trial,correct\na,q0,1,1\n")
     (tmp_path / "taken" / "difficulty.csv").mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))
     output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
@@ -202,11 +207,12 @@ def test_mistakes_are_one_line_before_anything_heavy(
     assert len(said) == 1
 
 
-def test_missing_trials_are_not_taken_for_wrong_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["trials.csv", "trials.csv.gz", "m.trials.csv", "m.trials.csv.gz"])
+def test_missing_trials_are_not_taken_for_wrong_answers(tmp_path: Path, name: str) -> None:
     matrix = write_matrix(tmp_path / "m.csv")
-    (tmp_path / "trials.csv").write_text("model\n")
+    (tmp_path / name).write_text("model\n")
     result = run(matrix, "--n-trials", 3, "--output-dir", tmp_path / "out")
-    assert result.returncode == 2 and f"use --trials-csv {tmp_path / 'trials.csv'}" in result.stderr
+    assert result.returncode == 2 and f"use --trials-csv {tmp_path / name}, or remove it" in result.stderr
     assert not (tmp_path / "out").exists()
 
 

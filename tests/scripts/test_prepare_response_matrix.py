@@ -91,14 +91,14 @@ def test_ids_survive_unchanged(tmp_path: Path) -> None:
 def test_allow_missing_writes_blanks_and_the_numbers_of_trials(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(UNEVEN)
     done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", "m/m.csv", "--allow-missing")
-    assert done.stdout == "Wrote m/m.csv and m/trials.csv: 2 models, 2 items, 5 responses\n"
+    assert done.stdout == "Wrote m/m.csv and m/m.trials.csv: 2 models, 2 items, 5 responses\n"
     assert done.stderr == (
         "Note: 1 of 4 (model, item) pairs were never asked; their cells are blank\n"
         "Note: 1 of 2 models have only right or only wrong answers: 'model-b'\n"
         "Note: 1 of 2 items have only right or only wrong answers: 'q1'\n"
     )
     assert (tmp_path / "m" / "m.csv").read_text() == "model,q0,q1\nmodel-a,1,2\nmodel-b,0,\n"
-    assert (tmp_path / "m" / "trials.csv").read_text() == "model,q0,q1\nmodel-a,2,2\nmodel-b,1,\n"
+    assert (tmp_path / "m" / "m.trials.csv").read_text() == "model,q0,q1\nmodel-a,2,2\nmodel-b,1,\n"
 
 
 def test_allow_missing_writes_no_trials_where_every_pair_asked_has_all(tmp_path: Path) -> None:
@@ -106,7 +106,19 @@ def test_allow_missing_writes_no_trials_where_every_pair_asked_has_all(tmp_path:
     done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", "--allow-missing")
     assert done.stdout == "Wrote m.csv: 2 models, 2 items, 6 responses\n"
     assert (tmp_path / "m.csv").read_text() == "model,q0,q1\nmodel-a,1,2\nmodel-b,0,\n"
-    assert not (tmp_path / "trials.csv").exists()
+    assert len(files(tmp_path)) == 2
+
+
+def test_each_matrix_of_a_folder_has_trials_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(UNEVEN)
+    for name, trials in (
+        ("a.csv", "a.trials.csv"),
+        ("b.c.csv", "b.c.trials.csv"),
+        ("response_matrix.csv", "trials.csv"),
+    ):
+        done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", name, "--allow-missing")
+        assert done.stdout == f"Wrote {name} and {trials}: 2 models, 2 items, 5 responses\n", done.stderr
+    assert len(files(tmp_path)) == 7
 
 
 def test_trials_output_has_the_name_asked_for(tmp_path: Path) -> None:
@@ -114,7 +126,7 @@ def test_trials_output_has_the_name_asked_for(tmp_path: Path) -> None:
     paths = ("--output", "m.csv", "--trials-output", "t/n.csv")
     done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--allow-missing", *paths)
     assert done.stdout == "Wrote m.csv and t/n.csv: 2 models, 2 items, 5 responses\n"
-    assert (tmp_path / "t" / "n.csv").exists() and not (tmp_path / "trials.csv").exists()
+    assert (tmp_path / "t" / "n.csv").exists() and not (tmp_path / "m.trials.csv").exists()
 
 
 @pytest.mark.parametrize("options", [[], ["--allow-missing"]])
@@ -123,15 +135,32 @@ def test_a_trials_file_of_an_earlier_run_never_stays_beside_a_matrix_it_does_not
 ) -> None:
     (tmp_path / "r.csv").write_text(UNEVEN)
     earlier = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", "--allow-missing")
-    assert earlier.returncode == 0 and (tmp_path / "trials.csv").exists()
+    assert earlier.returncode == 0 and (tmp_path / "m.trials.csv").exists()
     (tmp_path / "r.csv").write_text(EXAMPLE)
-    assert refuse(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", *options) == (
-        "trials.csv is there from an earlier run, and would not fit the new matrix, which needs no trials file; "
-        "delete it, or point --trials-output elsewhere"
+    stale = (
+        "m.trials.csv is there from an earlier run, and would be taken for the trials of the new matrix, which it does "
+        "not fit; delete it"
     )
+    assert refuse(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", *options) == stale
+    # Nor may it stay if this run writes its own elsewhere.
     elsewhere = ["--trials-output", "other.csv"]
-    done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", *options, *elsewhere)
-    assert (done.returncode, (tmp_path / "other.csv").exists()) == (0, False)
+    assert refuse(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", *options, *elsewhere) == stale
+    (tmp_path / "m.trials.csv").rename(tmp_path / "m.trials.csv.gz")
+    assert refuse(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", *options) == (
+        stale.replace("m.trials.csv", "m.trials.csv.gz")
+    )
+
+
+def test_outputs_that_are_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(UNEVEN)
+    (tmp_path / "kept").mkdir()
+    for name in ("m.csv", "m.trials.csv"):
+        (tmp_path / "kept" / name).write_text("old")
+        (tmp_path / name).symlink_to(f"kept/{name}")
+    done = prepare(tmp_path, "r.csv", "--n-trials", "2", "--output", "m.csv", "--allow-missing")
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / name).is_symlink() for name in ("m.csv", "m.trials.csv"))
+    assert (tmp_path / "kept" / "m.csv").read_text() == "model,q0,q1\nmodel-a,1,2\nmodel-b,0,\n"
 
 
 RULE = (
@@ -212,8 +241,12 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
          "--output link.csv is the input file; choose another name"),
         (["r.csv", "--n-trials", "2", "--output", "m.csv", "--trials-output", "r.csv"],
          "--trials-output r.csv is the input file; choose another name"),
+        (["r.csv", "--n-trials", "2", "--output", "m.csv", "--trials-output", "m.csv"],
+         "--output and --trials-output are both m.csv; choose two names"),
         (["r.csv", "--n-trials", "2", "--output", "trials.csv"],
-         "--output and --trials-output are both trials.csv; choose two names"),
+         "--output trials.csv: the trials of a matrix are called so; choose another name for the matrix"),
+        (["r.csv", "--n-trials", "2", "--output", "m.trials.csv"],
+         "--output m.trials.csv: the trials of a matrix are called so; choose another name for the matrix"),
         (["r.csv", "--n-trials", "2", "--output", "folder"], "--output folder is a folder; name a file in it"),
         (["r.csv", "--n-trials", "2", "--output", "m.csv.gz"],
          "--output m.csv.gz: the output is plain text; choose a name that ends in .csv"),
@@ -243,7 +276,7 @@ def test_help_has_two_examples(tmp_path: Path) -> None:
 def test_a_write_that_fails_half_way_leaves_the_old_files(tmp_path: Path) -> None:
     rows = [f"model,q{i:04},{trial},1\n" for i in range(2000) for trial in range(1 + i % 2)]
     (tmp_path / "r.csv").write_text(HEADER + "".join(rows))
-    for name in ("m.csv", "trials.csv"):
+    for name in ("m.csv", "m.trials.csv"):
         (tmp_path / name).write_text(f"the old {name}")
     before = files(tmp_path)
 
@@ -298,7 +331,7 @@ def test_both_commands_run_on_the_oldest_python_with_nothing_installed(tmp_path:
     done = prepare(tmp_path, "r.csv", "--n-trials", "3", "--allow-missing", "--output", "m.csv", python=bare)
     assert done.returncode == 0, (version, done.stderr)
     assert (tmp_path / "m.csv").read_text() == EXAMPLE_MATRIX
-    assert (tmp_path / "trials.csv").read_text() == "model,q0,q1\nmodel-a,2,2\nmodel-b,2,2\n"
+    assert (tmp_path / "m.trials.csv").read_text() == "model,q0,q1\nmodel-a,2,2\nmodel-b,2,2\n"
     done = subprocess.run(
         [*bare, str(SCRIPTS / "diagnose_benchmark.py"), "d.csv", "--gaps", "1"],
         cwd=tmp_path,
