@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,36 @@ from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import IntArray
 from irt.io import InputError, open_text, sha256_of
+from irt.matrix_options import (
+    MOST_TRIALS,
+    PREPARED,
+    TRIALS,
+    find_trials,
+    matrix_stem,
+    named_as_trials,
+    prepared_beside,
+    trials_of_no_matrix,
+    trials_paths,
+    unfit_name,
+)
+from irt.model_overlap import common_names, fewest_shared, overlap_warnings
 from irt.response_matrix import ResponseMatrix, read_response_matrix
 
-PACKED = ".csv.gz"
-# scripts/prepare_response_matrix.py writes this name, with trials.csv beside it, into the benchmark's own folder.
-PREPARED = "response_matrix"
+# From so many answered cells on it is no chance that none has all its trials right.
+ENOUGH_CELLS = 20
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that was read for a benchmark, and the SHA-256 of what was in it."""
+
+    benchmark: str
+    path: Path
+    sha256: str
+
+    def entry(self) -> dict[str, str]:
+        """Return what reports say of it; the benchmark tells one response_matrix.csv from another."""
+        return {"benchmark": self.benchmark, "file": self.path.name, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
@@ -37,7 +63,9 @@ class Benchmarks:
     correct, trials
         (M, N) whole numbers; 0 trials = never asked.
     inputs
-        Of each file that was read: its name and SHA-256.
+        The files that were read: matrices, trials and descriptions.
+    warnings
+        A line for each thing in them that is likely a slip.
     """
 
     models: tuple[str, ...]
@@ -46,19 +74,13 @@ class Benchmarks:
     benchmark_of: IntArray
     correct: IntArray
     trials: IntArray
-    inputs: tuple[dict[str, str], ...]
+    inputs: tuple[InputFile, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def keep_models(self, kept: IntArray | Sequence[int]) -> Benchmarks:
         """Return the same items with the models of these numbers alone."""
-        return Benchmarks(
-            tuple(self.models[number] for number in kept),
-            self.names,
-            self.items,
-            self.benchmark_of,
-            self.correct[kept],
-            self.trials[kept],
-            self.inputs,
-        )
+        models = tuple(self.models[number] for number in kept)
+        return replace(self, models=models, correct=self.correct[kept], trials=self.trials[kept])
 
     def answered(self) -> IntArray:
         """Return how many items of each benchmark each model was asked, (M, B)."""
@@ -85,90 +107,144 @@ def read_benchmarks(
     Raises
     ------
     InputError
-        For what ``read_response_matrix`` refuses; for a matrix without trials; for trials without their matrix; for the
-        same name or content twice; and if no chain of common items and models connects all answers.
+        For what ``read_response_matrix`` refuses; for a matrix without trials; for trials without their matrix, or of
+        which it is not known which matrix they are of; for a name that cannot be printed; for the same name or content
+        twice; and if no chain of common items and models connects all answers.
     """
-    names: list[str] = []
-    matrices: list[ResponseMatrix] = []
-    inputs: list[dict[str, str]] = []
-    seen: dict[str, Path] = {}
-    trials_paths = {trials.resolve() for trials in map(find_trials, paths) if trials}
+    trials_of_others = {trials.resolve() for trials in map(find_trials, paths) if trials}
+    matrices: dict[str, ResponseMatrix] = {}
+    inputs: list[InputFile] = []
+    path_of: dict[str, Path] = {}
+    warnings: list[str] = []
     for path in paths:
-        if path.resolve() in trials_paths:
+        if path.resolve() in trials_of_others:
             continue
+        _check_matrix_path(path)
         name = benchmark_name(path)
-        if name.endswith(".trials"):
-            matrix_name = path.name.replace(".trials.csv", ".csv")
-            raise InputError(
-                f"{path}: has the trials of a matrix and is none; give {matrix_name}, which finds it"
-            )
-        digest = sha256_of(path)
-        if digest in seen:
-            raise InputError(f"{path}: the same content as {seen[digest]}; give each benchmark once")
-        if name in names:
+        trials_path, description = find_trials(path), None
+        trials = None if trials_path else n_trials
+        if trials_path is None and n_trials is None:
+            description, trials = _described_trials(path)
+        matrix = read_response_matrix(path, n_trials=trials, trials_path=trials_path, fewest_items=1)
+        # Of what is in them, as the same file may be packed once.
+        for other, known in matrices.items():
+            if (matrix.models, matrix.items, matrix.correct) == (known.models, known.items, known.correct):
+                raise InputError(f"{path}: the same content as {path_of[other]}; give each benchmark once")
+        if name in matrices:
             raise InputError(f"{path}: a second benchmark named {name!r}; rename the file")
-        trials_path = find_trials(path)
-        trials = None if trials_path else n_trials or _trials_beside(path, name)
-        matrices.append(read_response_matrix(path, n_trials=trials, trials_path=trials_path, fewest_items=1))
-        names.append(name)
-        seen[digest] = path
-        inputs.append({"file": path.name, "sha256": digest})
-        if trials_path:
-            inputs.append({"file": trials_path.name, "sha256": sha256_of(trials_path)})
-    models = tuple(dict.fromkeys(model for matrix in matrices for model in matrix.models))
+        matrices[name], path_of[name] = matrix, path
+        files = (path, trials_path, description)
+        inputs += [InputFile(name, file, sha256_of(file)) for file in files if file]
+        if trials:
+            warnings += _trials_warnings(name, matrix, trials)
+    models_of = {name: matrix.models for name, matrix in matrices.items()}
+    models = tuple(dict.fromkeys(model for models in models_of.values() for model in models))
+    if len(matrices) > 1:
+        warnings += overlap_warnings(models_of, common_models)
     if common_models:
-        models = tuple(model for model in models if all(model in set(m.models) for m in matrices))
+        models = tuple(common_names(models_of))
         if len(models) < 2:
-            raise InputError(f"{len(models)} models are in every matrix; a fit needs at least 2")
-    row_of = {model: row for row, model in enumerate(models)}
-    items = tuple((name, item) for name, matrix in zip(names, matrices, strict=True) for item in matrix.items)
-    benchmark_of = np.repeat(np.arange(len(names)), [len(matrix.items) for matrix in matrices])
-    correct = np.zeros((len(models), len(items)), dtype=np.int64)
-    trials_of = np.zeros_like(correct)
-    for number, matrix in enumerate(matrices):
-        columns = np.flatnonzero(benchmark_of == number)
-        there = [row for row, model in enumerate(matrix.models) if model in row_of]
-        cells = np.ix_([row_of[matrix.models[row]] for row in there], columns)
-        correct[cells] = np.array(matrix.correct, dtype=np.int64)[there]
-        trials_of[cells] = np.array(matrix.trials, dtype=np.int64)[there]
-    data = Benchmarks(models, tuple(names), items, benchmark_of, correct, trials_of, tuple(inputs))
+            raise InputError(
+                f"--common-models: {len(models)} of the models in every matrix, and a fit needs at least 2; "
+                f"{fewest_shared(models_of)}"
+            )
+    data = replace(_join(matrices, models), inputs=tuple(inputs), warnings=tuple(warnings))
     _check_connected(data)
     return data
 
 
 def benchmark_name(path: Path) -> str:
     """Return what the benchmark of a matrix is called: its file without .csv or .csv.gz, or its folder."""
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
-    return path.resolve().parent.name if name == PREPARED else name
+    stem = matrix_stem(path)
+    return path.resolve().parent.name if stem == PREPARED else stem
 
 
-def find_trials(path: Path) -> Path | None:
-    """Return the file beside a matrix that has the trials by cell, if there is one."""
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
-    beside = "trials" if name == PREPARED else f"{name}.trials"
-    candidates = [path.with_name(f"{beside}{suffix}") for suffix in (".csv", PACKED)]
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+def _check_matrix_path(path: Path) -> None:
+    """Refuse what is no file, cannot be named, or has trials; and trials beside it that may be those of another."""
+    path.stat()  # or there is no such file
+    if not path.is_file():
+        what = "a folder; give the matrices in it" if path.is_dir() else "no file; write the matrix to one"
+        raise InputError(f"{path}: is {what}")
+    stem, name = matrix_stem(path), benchmark_name(path)
+    if unfit_name(name):
+        # ascii(): not all of it can be printed.
+        raise InputError(
+            f"{ascii(str(path))}: the benchmark would be called {ascii(name)}; give the file, or the folder of a "
+            f"{PREPARED}.csv, a name in UTF-8 without control characters"
+        )
+    if named_as_trials(path):
+        matrix = (
+            prepared_beside(path) if stem == TRIALS else path.with_name(path.name.replace(f".{TRIALS}", ""))
+        )
+        if matrix is not None:
+            raise InputError(
+                f"{path}: has the trials of a matrix and is none; give {matrix.name}, which finds it"
+            )
+        raise InputError(
+            f"{path}: of which matrix are these trials? Rename it NAME.{TRIALS}.csv, or remove it"
+        )
+    stray = trials_of_no_matrix(path)
+    if stem != PREPARED and find_trials(path) is None and stray is not None:
+        raise InputError(
+            f"{stray}: of which matrix are these trials? Rename it {stem}.{TRIALS}.csv if of {path.name}, or remove it"
+        )
 
 
-def _trials_beside(path: Path, name: str) -> int:
-    """Return the ``n_trials`` of NAME.json beside a matrix."""
+def _described_trials(path: Path) -> tuple[Path, int]:
+    """Return NAME.json beside a matrix and its ``n_trials``."""
+    name = benchmark_name(path)
     description = path.with_name(f"{name}.json")
+    beside = trials_paths(path)[0].name
     if not description.is_file():
         raise InputError(
-            f"{path}: out of how many trials are its counts? Use --n-trials, or put {name}.trials.csv beside it"
+            f"{path}: out of how many trials are its counts? Use --n-trials, or put {beside} beside it"
         )
     with open_text(description) as handle:
         try:
             fields = json.load(handle)
         except json.JSONDecodeError as error:
             raise InputError(f"{description}:{error.lineno}: not valid JSON ({error.msg})") from error
+        except UnicodeDecodeError:
+            raise  # the file is not UTF-8, which open_text says
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{description}: a number is too long or the nesting too deep to read"
+            ) from error
     value = fields.get("n_trials") if isinstance(fields, dict) else None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_TRIALS:
         raise InputError(
-            f"{description}: n_trials must be a whole number of at least 1 where there is no {name}.trials.csv, "
-            f"found {value!r}"
+            f"{description}: n_trials must be a whole number from 1 to {MOST_TRIALS} where there is no {beside}, "
+            f"found {reprlib.repr(value)}"
         )
-    return value
+    return description, value
+
+
+def _trials_warnings(name: str, matrix: ResponseMatrix, trials: int) -> list[str]:
+    """Return a warning if no cell has all its trials right, as where the counts are of fewer trials.
+
+    A matrix without any right answer says nothing of how many trials there were.
+    """
+    most = max(map(max, matrix.correct))
+    asked = sum(bool(count) for row in matrix.trials for count in row)
+    if asked < ENOUGH_CELLS or most in (0, trials):
+        return []
+    return [f"no cell of {name!r} has more than {most:,} of {trials:,} correct: is --n-trials right?"]
+
+
+def _join(matrices: dict[str, ResponseMatrix], models: tuple[str, ...]) -> Benchmarks:
+    """Return the answers of these models, with no trials where a matrix lacks one."""
+    row_of = {model: row for row, model in enumerate(models)}
+    items = tuple((name, item) for name, matrix in matrices.items() for item in matrix.items)
+    benchmark_of = np.repeat(np.arange(len(matrices)), [len(matrix.items) for matrix in matrices.values()])
+    correct = np.zeros((len(models), len(items)), dtype=np.int64)
+    trials = np.zeros_like(correct)
+    for number, matrix in enumerate(matrices.values()):
+        columns = np.flatnonzero(benchmark_of == number)
+        there = [row for row, model in enumerate(matrix.models) if model in row_of]
+        cells = np.ix_([row_of[matrix.models[row]] for row in there], columns)
+        correct[cells] = np.array(matrix.correct, dtype=np.int64)[there]
+        trials[cells] = np.array(matrix.trials, dtype=np.int64)[there]
+    return Benchmarks(models, tuple(matrices), items, benchmark_of, correct, trials)
 
 
 def groups_of(trials: IntArray) -> IntArray:

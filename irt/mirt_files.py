@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,13 +129,14 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
         fit_file.write("\n")
         for handle in (abilities_file, items_file, fit_file):
             handle.flush()
-        # It vouches for the other two: the old one goes before they change, the new one comes after them.
-        (output_dir / "fit.json").unlink(missing_ok=True)
+        # It vouches for the other two: the old one goes before they change, the new one comes after them. Where its
+        # name is a link, that stays.
+        Path(os.path.realpath(output_dir / "fit.json")).unlink(missing_ok=True)
 
 
 def _rows(names: Sequence[list[str]], values: FloatArray) -> list[list[str]]:
     return [
-        [*name, *("" if np.isnan(value) else f"{value:.6f}" for value in row)]
+        [*name, *("" if np.isnan(value) else f"{value:z.6f}" for value in row)]
         for name, row in zip(names, values, strict=True)
     ]
 
@@ -145,6 +147,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
     dims = fit.theta.shape[1]
     return {
         "models": len(benchmarks.models),
+        "models_in_all": int((answered > 0).all(axis=1).sum()),
         "benchmarks": {
             name: {
                 "items": int((benchmarks.benchmark_of == number).sum()),
@@ -160,7 +163,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             if constant
         ],
         "blank_cells": int((benchmarks.trials == 0).sum()),
-        "warnings": warnings_of(benchmarks, fit, comparison),
+        "warnings": [*benchmarks.warnings, *warnings_of(benchmarks, fit, comparison)],
         "held_out": {
             "answers": comparison.answers,
             "by_dims": [
@@ -190,7 +193,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
 
 
 def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> list[str]:
-    """Return one line for each thing that makes the fit doubtful; empty when there is none."""
+    """Return one line for each thing that makes the fit doubtful, beside the input's; empty when there is none."""
     warnings = []
     if not fit.starts.converged[0]:
         warnings.append(f"the fit has not converged in {fit.starts.iterations[0]} iterations")
@@ -201,13 +204,12 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
         )
     dims = fit.theta.shape[1]
     if len(comparison.held_out) > 1 and dims == comparison.held_out[-1].dims:
-        warnings.append(
-            f"{dims} dimensions are the most that were tried and predict best; try more with --dims"
-        )
+        more = "try more with --dims" if dims < len(benchmarks.models) - 1 else "more models could show more"
+        warnings.append(f"{dims} dimensions are the most that were tried and predict best; {more}")
     vague = int(np.isnan(summarise_items(fit).mdiff).sum())
     if vague:
         warnings.append(
-            f"{vague} of {len(benchmarks.items)} items have no MDIFF: their MDISC is less than twice its standard "
+            f"{vague:,} of {len(benchmarks.items):,} items have no MDIFF: their MDISC is less than twice its standard "
             "deviation"
         )
     there = benchmarks.answered() > 0
@@ -215,7 +217,7 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
         shared = int((there[:, number] & (there.sum(axis=1) > 1)).sum())
         if len(benchmarks.names) > 1 and shared <= dims:
             warnings.append(
-                f"{name}: {shared} of its models answered another benchmark too, few to relate it to the others in "
+                f"{name}: {shared:,} of its models answered another benchmark too, few to relate it to the others in "
                 f"{dims} dimensions"
             )
     return warnings

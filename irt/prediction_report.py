@@ -17,7 +17,7 @@ HEADER = ("predictor", "minus", "average", "benchmark", "metric", "value", "low"
 
 def csv_row(score: Score) -> list[str]:
     """Return a score's cells; blank where not defined."""
-    figures = ("" if math.isnan(x) else f"{x:.6f}" for x in (score.value, score.low, score.high))
+    figures = ("" if math.isnan(x) else f"{x:z.6f}" for x in (score.value, score.low, score.high))
     return [score.predictor, score.baseline, score.average, score.benchmark, score.metric, *figures]
 
 
@@ -84,4 +84,4 @@ def _shown(score: Score) -> str:
 
 def _number(value: float, sign: str = "") -> str:
     """Return a figure with three decimals, four for a difference; a dash where it is not defined."""
-    return NOT_KNOWN if math.isnan(value) else format(value, f"{sign}.{4 if sign else 3}f")
+    return NOT_KNOWN if math.isnan(value) else format(value, f"{sign}z.{4 if sign else 3}f")

@@ -39,11 +39,11 @@ class Predictions:
     probability
         By predictor, (H,) P(correct) of the split's hidden cells, row by row.
     unconverged
-        How many of the fits stopped at their last iteration.
+        Names of the predictors whose fit stopped at its last iteration.
     """
 
     probability: dict[str, FloatArray]
-    unconverged: int
+    unconverged: tuple[str, ...]
 
 
 def predictor_names(dims: Sequence[int]) -> tuple[str, ...]:
@@ -62,13 +62,14 @@ def predict_folds(
     dims: Sequence[int],
     seed: int,
     report: Callable[[int], None],
-) -> tuple[PredictedCells, int]:
-    """Predict the hidden cells of every fold; return them all, and how many fits stopped at their last iteration.
+) -> tuple[PredictedCells, list[str]]:
+    """Predict the hidden cells of every fold; return them all, and which fits stopped at their last iteration.
 
     See ``splits`` for protocol, folds and known, and ``predict`` for the rest. ``report`` is called with the number of
     folds done.
     """
-    rows, columns, unconverged = [], [], 0
+    rows, columns = [], []
+    unconverged: list[str] = []
     chances: dict[str, list[FloatArray]] = {name: [] for name in predictor_names(dims)}
     for fold, split in enumerate(splits(trials, protocol, folds, known, seed)):
         predictions = predict(correct, trials, benchmark_of, split, dims, seed)
@@ -77,7 +78,7 @@ def predict_folds(
         columns.append(item)
         for name, chance in predictions.probability.items():
             chances[name].append(chance)
-        unconverged += predictions.unconverged
+        unconverged += [f"{name} of fold {fold + 1}" for name in predictions.unconverged]
         report(fold + 1)
     model, item = np.concatenate(rows), np.concatenate(columns)
     probability_of = {name: np.concatenate(parts) for name, parts in chances.items()}
@@ -130,7 +131,7 @@ def predict(
             )
             items = _merged(fit.items, scored, split.new_items)
         chances[name] = probability(abilities, items)[split.hidden]
-    return Predictions(chances, sum(not fit.converged for fit in fits.values()))
+    return Predictions(chances, tuple(name for name, fit in fits.items() if not fit.converged))
 
 
 def means(correct: IntArray, trials: IntArray, benchmark_of: IntArray) -> dict[str, FloatArray]:

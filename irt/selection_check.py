@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 
 from irt.arrays import FloatArray, IntArray
 from irt.intervals import UNDEFINED, Figure, figure, resampled_counts, weighted_correlations
+from irt.io import InputError
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_models
 from irt.mirt_data import Benchmarks
 from irt.mirt_updates import Gaussian
@@ -65,12 +66,12 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Check:
-    """The choice (R = 1) and its controls, and how many of the fits had not converged."""
+    """The choice (R = 1) and its controls, and the folds, from 1, without which the fit had not converged."""
 
     selected: Unseen
     matched: Unseen
     random: Unseen
-    not_converged: int
+    not_converged: tuple[int, ...]
 
 
 def check_selection(
@@ -98,6 +99,12 @@ def check_selection(
         Random subsets of each of the two kinds, drawn anew for each fold.
     report
         Called with the number of folds that are done.
+
+    Raises
+    ------
+    InputError
+        If no item of a half, or of all that the other folds answered, separates models, or a half has no item: there is
+        nothing to choose, or nothing to judge by.
     """
     rng = stream(settings.seed, Purpose.SUBSETS)
     models, items = len(data.models), np.arange(len(data.items))
@@ -105,16 +112,25 @@ def check_selection(
     kinds = [
         Unseen(*(np.empty((models, size)[:axes]) for axes in (1, 2, 1, 2, 2))) for size in (1, draws, draws)
     ]
-    not_converged = 0
+    not_converged = []
+    if len(np.unique(data.benchmark_of)) == len(items):
+        raise InputError(
+            "every benchmark has one item, so that none is left to judge the choice by; give benchmarks of more items"
+        )
+    for fold in range(folds):
+        seen = fold_of != fold
+        _check_pool(separating_items(data.correct[seen], data.trials[seen]), items, "the items", fold)
     for fold in range(folds):
         seen, unseen = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         correct, trials = data.correct[seen], data.trials[seen]
-        fit = fit_mirt(correct, trials, data.benchmark_of, settings)
-        not_converged += not fit.converged
-        fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
         pool = separating_items(correct, trials)
-        judged = data.keep_models(unseen)
         half, other = halves(data.benchmark_of, rng)
+        _check_pool(pool, half, "a random half of the items", fold)
+        fit = fit_mirt(correct, trials, data.benchmark_of, settings)
+        if not fit.converged:
+            not_converged.append(fold + 1)
+        fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
+        judged = data.keep_models(unseen)
         share = max(1, round(count * len(half) / len(items)))
         by_other = _score_by(fit, judged, other).mean[:, dimension]
         by_all = _score_by(fit, judged, items).mean[:, dimension]
@@ -130,7 +146,16 @@ def check_selection(
                 kind.error[unseen, draw] = score_error(judged, kept, probability(abilities, fit.items))
         report(fold + 1)
     selected, matched, random = kinds
-    return Check(selected, matched, random, not_converged)
+    return Check(selected, matched, random, tuple(not_converged))
+
+
+def _check_pool(pool: IntArray, items: IntArray, what: str, fold: int) -> None:
+    """Refuse to choose among items of which none separates the models outside a fold."""
+    if not np.isin(pool, items).any():
+        raise InputError(
+            f"without the models of fold {fold + 1}, none of {what} has right and wrong answers, so that there is "
+            "nothing to choose from; give more models or items, or try another --folds or --seed"
+        )
 
 
 def halves(benchmark_of: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

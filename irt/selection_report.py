@@ -49,7 +49,7 @@ def json_report(data: Benchmarks, found: Kept) -> dict[str, Any]:
         "benchmarks": [
             dict(zip(("name", "items", "kept"), row, strict=True)) for row in _counts(data, found)
         ],
-        "inputs": list(data.inputs),
+        "inputs": [file.entry() for file in data.inputs],
         "figures": [
             {"subset": subset, "figure": re.sub("[ -]", "_", name.lower()), **_fields(figure)}
             for subset, row in found.figures.items()
@@ -99,5 +99,5 @@ def _shown(figure: Figure, signed: bool) -> str:
     """Return a figure and its interval with three decimals; a difference has its sign."""
     if math.isnan(figure.value):
         return NOT_KNOWN
-    value, low, high = (format(x, "+.3f" if signed else ".3f") for x in vars(figure).values())
+    value, low, high = (format(x, "+z.3f" if signed else "z.3f") for x in vars(figure).values())
     return f"{value} [{low}, {high}]"

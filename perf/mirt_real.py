@@ -88,7 +88,7 @@ def predict_cells(data: Benchmarks, dims: Sequence[int]) -> tuple[PredictedCells
         fixed = predict_with_fixed_priors(*training, data.benchmark_of)[split.hidden]
         for name, chance in (found.probability | {FIXED: fixed}).items():
             chances.setdefault(name, []).append(chance)
-        unconverged += found.unconverged
+        unconverged += len(found.unconverged)
     model, item = np.concatenate(models), np.concatenate(items)
     counts = data.correct[model, item], data.trials[model, item]
     probability_of = {name: np.concatenate(parts) for name, parts in chances.items()}
@@ -194,7 +194,7 @@ def print_new(name: str, data: Benchmarks, protocol: Protocol) -> None:
             f"{micro[predictor, '', 'log-loss'].value:10.4f}{less_than(micro, predictor, ADDITIVE):>27}".rstrip(),
             flush=True,
         )
-    print(f"{name:3} fits that had not converged: {unconverged}", flush=True)
+    print(f"{name:3} fits that had not converged: {len(unconverged)}", flush=True)
 
 
 def print_subsets(name: str, data: Benchmarks, fraction: float) -> list[Bar]:

@@ -34,9 +34,17 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_dims
+from irt.benchmark_options import (
+    add_benchmark_options,
+    check_dims,
+    check_outputs,
+    counted,
+    size_of,
+    tell_size,
+)
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
-from irt.io import InputError, check_output, sha256_of
+from irt.io import InputError, sha256_of
+from irt.matrix_options import unfit_name
 from irt.progress import progress
 
 if TYPE_CHECKING:
@@ -80,15 +88,14 @@ def main() -> int:
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
     check_request(data, arguments)
-    inputs = list(data.inputs)
+    inputs = [file.entry() for file in data.inputs]
     subsets = {}
     if arguments.subsets is not None:
         subsets = read_subsets(arguments.subsets, data)
         inputs.append({"file": arguments.subsets.name, "sha256": sha256_of(arguments.subsets)})
 
     settings = MirtSettings(dims=arguments.dims, seed=arguments.seed)
-    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
-    print(size, file=sys.stderr)
+    tell_size(data)
     fits = len(data.names) + 1
     with progress("fits", fits) as update:
         whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
@@ -126,7 +133,7 @@ def main() -> int:
     if arguments.json:
         print_json(report)
     else:
-        print(f"{size}, {arguments.dims} dimensions")
+        print(f"{size_of(data)}, {counted(arguments.dims, 'dimension')}")
         print("\n".join(["", *lines(rows, fit.ability_covariance)]))
     names = ("alignment.csv", "alignment.json", *drawings)
     print(f"Wrote {', '.join(names[:-1])} and {names[-1]} to {arguments.output_dir}", file=sys.stderr)
@@ -151,15 +158,12 @@ def check_request(data: Benchmarks, arguments: argparse.Namespace) -> None:
             known = ", ".join(map(repr, data.names))
             raise InputError(f"--items-of {arguments.items_of}: no such benchmark; the matrices are {known}")
         outputs.append(items_file(arguments.items_of))
-    for name in outputs:
-        output = arguments.output_dir / name
-        check_output(output)
-        if any(
-            output.exists() and output.samefile(path)
-            for path in (*arguments.matrices, arguments.subsets)
-            if path
-        ):
-            raise InputError(f"{output} is an input and would be overwritten; choose another folder")
+    if arguments.subsets is not None and unfit_name(arguments.subsets.name):
+        raise InputError(
+            f"--subsets {ascii(str(arguments.subsets))}: give the file a name in UTF-8 without control characters"
+        )
+    read = [file.path for file in data.inputs] + ([arguments.subsets] if arguments.subsets else [])
+    check_outputs([arguments.output_dir / name for name in outputs], read)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,18 @@ Input   response matrices, one a benchmark (.csv or .csv.gz): column model, then
         correct answers, blank = never asked. Models are joined by name. The trials are in NAME.trials.csv(.gz) beside
         NAME.csv (trials.csv beside response_matrix.csv), else --n-trials, else n_trials in NAME.json.
 Output  in --output-dir: abilities.csv (model,theta_1...,sd_1...; higher = more able),
-        items.csv (benchmark,item,a_1...,d,MDISC,MDIFF,direction_1...,sd_...; higher d = easier, higher MDIFF = harder,
-        blank where MDISC is less than twice its sd)
+        items.csv (benchmark,item,a_1...,d,MDISC,MDIFF,direction_1...,sd_...)
         and fit.json (how well each number of dimensions predicts, the chosen one, settings, warnings, and the seconds
         it took: all else is the same when it is run again).
+
+Of an item (Phi: the correlations of the abilities)
+  a_k          its loading on ability k: logits a standard deviation of that ability, the others kept as they are
+  d            easiness: the logit of a model whose abilities are all 0; higher = easier
+  MDISC        discrimination, sqrt(a' Phi a): logits a standard deviation of what the item measures, a·theta
+  MDIFF        difficulty, -d/MDISC: how many standard deviations along a·theta half the answers are right; higher =
+               harder; blank where MDISC is less than twice its sd
+  direction_k  correlation over models of a·theta with ability k. Where abilities correlate it is not 0 for an ability
+               that the item does not load on: read a_k for that
 
 Examples:
   python scripts/fit_mirt.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
@@ -20,7 +28,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -29,9 +37,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_dims
+from irt.benchmark_options import add_benchmark_options, check_dims, check_outputs, counted, tell_size
 from irt.command import CommandParser, packages_of, run, whole_number
-from irt.io import InputError, check_output
 
 MOST_DIMS = 20
 MOST_DEFAULT_DIMS = 4
@@ -80,13 +87,12 @@ def main() -> int:
     models = len(benchmarks.models)
     dims = sorted(set(arguments.dims or range(1, min(MOST_DEFAULT_DIMS, models - 1) + 1)))
     check_dims(dims[-1], models)
-    check_outputs(arguments.output_dir, OUTPUTS, arguments.matrices)
+    check_outputs(
+        [arguments.output_dir / name for name in OUTPUTS], [file.path for file in benchmarks.inputs]
+    )
+    tell_size(benchmarks)
     settings = MirtSettings(starts=arguments.starts, seed=arguments.seed)
     answers = benchmarks.correct, benchmarks.trials, benchmarks.benchmark_of
-    print(
-        f"{len(benchmarks.models)} models × {len(benchmarks.items)} items of {len(benchmarks.names)} benchmarks",
-        file=sys.stderr,
-    )
     with progress("predicting hidden answers", rounds_of(benchmarks.trials) * len(dims)) as update:
         comparison = compare_dims(*answers, dims, settings, lambda done: update(done, ""))
     settings = replace(settings, dims=comparison.chosen)
@@ -103,60 +109,72 @@ def main() -> int:
         "schema_version": SCHEMA_VERSION,
         **figures,
         "settings": {**vars(settings), "common_models": arguments.common_models},
-        "inputs": list(benchmarks.inputs),
+        "inputs": [file.entry() for file in benchmarks.inputs],
         "seconds": round(time.monotonic() - started, 1),
     }
     write_mirt(arguments.output_dir, benchmarks, fit, figures)
-    report(figures, arguments.output_dir)
+    report(figures)
+    for warning in figures["warnings"]:
+        if warning not in benchmarks.warnings:  # these were told before the fit
+            print(f"warning: {warning}", file=sys.stderr)
+    print(f"Wrote abilities.csv, items.csv and fit.json to {arguments.output_dir}")
+    if len(benchmarks.names) > 1:
+        print(f"Next: {next_command(arguments, comparison.chosen)}")
     return 0
 
 
-def check_outputs(output_dir: Path, names: tuple[str, ...], inputs: list[Path]) -> None:
-    """Find out before the fit whether the outputs can be written, and not onto an input."""
-    for output in (output_dir / name for name in names):
-        if any(output.exists() and output.samefile(path) for path in inputs):
-            raise InputError(
-                f"{output} is an input of this fit and would be overwritten; choose another folder"
-            )
-        check_output(output)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    if not os.access(output_dir, os.W_OK):
-        raise InputError(f"{output_dir}: this folder cannot be written to; choose another")
+def next_command(arguments: argparse.Namespace, dims: int) -> str:
+    """Return the command that says which benchmark goes with which dimension, on the same answers."""
+    words = ["python", "scripts/align_dimensions.py", *map(str, arguments.matrices)]
+    words += ["--n-trials", str(arguments.n_trials)] if arguments.n_trials else []
+    words += ["--common-models"] if arguments.common_models else []
+    words += ["--dims", str(dims), "--output-dir", str(arguments.output_dir)]
+    return shlex.join(words)
 
 
-def report(figures: dict[str, Any], output_dir: Path) -> None:
-    """Print how well each number of dimensions predicts, how stable the fit is, and where the files are."""
+def report(figures: dict[str, Any]) -> None:
+    """Print how well each number of dimensions predicts, and how stable the fit is."""
     held_out = figures["held_out"]
-    print(f"{held_out['answers']:,} hidden answers, mean log-likelihood by number of dimensions:")
+    print(
+        f"{counted(held_out['answers'], 'hidden answer')}, mean log-likelihood ± standard error in nats an answer, by "
+        f"number of dimensions; chosen: {held_out['rule']}"
+    )
     for entry in held_out["by_dims"]:
+        behind = "—"
+        if entry["behind_best"]:
+            error = shown(entry["behind_best_standard_error"], 4)
+            behind = f"{entry['behind_best']:.4f} ± {error}"
         print(
             f"  {entry['dims']}  {entry['log_likelihood']:.4f} ± {shown(entry['standard_error'], 4)}, "
-            f"behind the best by {entry['behind_best']:.4f} ± {shown(entry['behind_best_standard_error'], 4)}"
-            + (" (chosen)" if entry["dims"] == held_out["chosen_dims"] else "")
+            f"behind the best by {behind}" + (" (chosen)" if entry["dims"] == held_out["chosen_dims"] else "")
         )
     for name, agreement in figures.get("stability", {}).items():
+        control = name.startswith("shuffled")
         found = [
-            f"correlations of a dimension's {what} at least {lowest(agreement[key])}"
+            f"correlations of a dimension's {what} {(highest if control else lowest)(agreement[key])}"
             for what, key in (("loadings", "loading_correlations"), ("abilities", "ability_correlations"))
             if key in agreement
         ]
         if "prediction_difference" in agreement:
             found.append(f"predictions differ by {max(agreement['prediction_difference']):.4f}")
         print(f"{name.replace('_', ' ')}: {', '.join(found)}")
-    for warning in figures["warnings"]:
-        print(f"warning: {warning}", file=sys.stderr)
-    print(f"Wrote abilities.csv, items.csv and fit.json to {output_dir}")
 
 
 def lowest(correlations: list[list[float | None]]) -> str:
-    """Return the lowest correlation as text; "—" if nothing varied that could correlate."""
+    """Return in words how low the correlations go; "—" if nothing varied that could correlate."""
     there = [value for row in correlations for value in row if value is not None]
-    return shown(min(there, default=None), 3)
+    return f"at least {shown(min(there, default=None), 3)}"
+
+
+def highest(correlations: list[list[float | None]]) -> str:
+    """Return in words how far from 0 the correlations of a control go, which should have none."""
+    there = [abs(value) for row in correlations for value in row if value is not None]
+    return f"at most {shown(max(there, default=None), 3)}"
 
 
 def shown(value: float | None, digits: int) -> str:
     """Return a number as text; "—" for None."""
-    return "—" if value is None else f"{value:.{digits}f}"
+    return "—" if value is None else f"{value:z.{digits}f}"
 
 
 if __name__ == "__main__":

@@ -31,15 +31,25 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_csv_output, check_dims
+from irt.benchmark_options import (
+    add_benchmark_options,
+    check_csv_name,
+    check_dims,
+    check_outputs,
+    counted,
+    size_of,
+    tell_size,
+)
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, write_csv
 from irt.progress import progress
 
 if TYPE_CHECKING:
+    from irt.arrays import IntArray
     from irt.mirt_data import Benchmarks
 
 SCHEMA_VERSION = 1
+MOST_NAMES = 5
 TITLES = {"cells": "random cells", "models": "new models", "items": "new items"}
 
 
@@ -70,20 +80,21 @@ def main() -> int:
     arguments = parse_arguments()
     dims = sorted(set(arguments.dims))
     with packages_of("requirements_irt.txt"):
-        from irt.mirt_data import find_trials, read_benchmarks
+        from irt.mirt_data import read_benchmarks
         from irt.prediction_report import HEADER, csv_row, json_row, report_lines
         from irt.prediction_scores import score_predictions
         from irt.predictors import ADDITIVE, BENCHMARK_MEAN, predict_folds
 
     if arguments.output is not None:
-        check_csv_output(arguments.output, (*arguments.matrices, *map(find_trials, arguments.matrices)))
+        check_csv_name(arguments.output)
     data = read_benchmarks(
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
+    if arguments.output is not None:
+        check_outputs([arguments.output], [file.path for file in data.inputs])
     check_folds(data, arguments)
-    benchmarks = "1 benchmark" if len(data.names) == 1 else f"{len(data.names)} benchmarks"
-    size = f"{len(data.models):,} models × {len(data.items):,} items of {benchmarks}"
-    print(f"{size}, {TITLES[arguments.protocol]}, {arguments.folds} folds", file=sys.stderr)
+    tell_size(data, f", {TITLES[arguments.protocol]}, {arguments.folds} folds")
+    tell_short(data, arguments)
     with progress("folds", arguments.folds) as update:
         cells, unconverged = predict_folds(
             data.correct,
@@ -100,7 +111,10 @@ def main() -> int:
     answers = int(cells.trials.sum())
     if unconverged:
         fits = arguments.folds * (len(dims) + 1)
-        print(f"warning: {unconverged} of {fits} fits had not converged", file=sys.stderr)
+        print(
+            f"warning: {len(unconverged)} of {fits} fits had not converged: {listed(unconverged)}",
+            file=sys.stderr,
+        )
     if arguments.output is not None:
         write_csv(
             arguments.output,
@@ -117,48 +131,70 @@ def main() -> int:
             "items": len(data.items),
             "benchmarks": list(data.names),
             "predicted_answers": answers,
-            "fits_not_converged": unconverged,
-            "inputs": list(data.inputs),
+            "fits_not_converged": len(unconverged),
+            "not_converged": unconverged,
+            "inputs": [file.entry() for file in data.inputs],
             "scores": [json_row(score) for score in scores],
         }
         print_json(report)
     else:
         title = TITLES[arguments.protocol].capitalize()
         known = "" if arguments.protocol == "cells" else f", {arguments.known} answers known of each"
-        print(f"{title}{known}: {size}; {answers:,} answers predicted")
+        print(f"{title}{known}: {size_of(data)}; {counted(answers, 'answer')} predicted")
         print("\n".join(report_lines(scores, dims)))
     if arguments.output is not None:
-        print(f"Wrote {len(scores):,} figures to {arguments.output}", file=sys.stderr)
+        print(f"Wrote {counted(len(scores), 'figure')} to {arguments.output}", file=sys.stderr)
     return 0
 
 
 def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
-    """Refuse what leaves a fold empty, nothing to predict, or too few models; say what has too few answers."""
+    """Refuse what leaves a fold empty, nothing to predict, or too few models."""
     asked = data.trials > 0
     largest_fold = -(-len(data.models) // arguments.folds) if arguments.protocol == "models" else 0
     check_dims(max(arguments.dims), len(data.models) - largest_fold)
-    if arguments.protocol == "cells":
-        if asked.sum() < arguments.folds:
-            raise InputError(f"--folds {arguments.folds}: there are only {asked.sum()} answered cells")
-        return
-    count = len(data.models) if arguments.protocol == "models" else len(data.items)
+    counts = {"cells": int(asked.sum()), "models": len(data.models), "items": len(data.items)}
+    count, what = counts[arguments.protocol], arguments.protocol[:-1]
     if count < arguments.folds:
+        most = f"use --folds {count} or fewer" if count > 1 else "there must be at least 2"
+        there = counted(count, "answered cell" if what == "cell" else what)
         raise InputError(
-            f"--folds {arguments.folds}: there are only {count} {arguments.protocol}; use --folds {count} or fewer"
+            f"--folds {arguments.folds}: there {'is' if count == 1 else 'are'} only {there}; {most}"
         )
-    per_one = asked.sum(axis=1 if arguments.protocol == "models" else 0)
-    short = int((per_one <= arguments.known).sum())
-    if short == count:
+    if arguments.protocol == "cells":
+        return
+    most_answers = int(answers_of_each(data, arguments.protocol).max())
+    if most_answers <= arguments.known:
+        remedy = (
+            f"use --known {most_answers - 1} or fewer" if most_answers > 1 else "there must be at least 2"
+        )
         raise InputError(
-            f"--known {arguments.known}: no {arguments.protocol[:-1]} has more answers than that, so none is left to "
-            f"predict; use --known {max(int(per_one.max()) - 1, 1)} or fewer"
+            f"--known {arguments.known}: no {what} has more answers than that, so none is left to predict; {remedy}"
         )
+
+
+def tell_short(data: Benchmarks, arguments: argparse.Namespace) -> None:
+    """Say how many new models or items have too few answers for any to be predicted."""
+    if arguments.protocol == "cells":
+        return
+    answers = answers_of_each(data, arguments.protocol)
+    short = int((answers <= arguments.known).sum())
     if short:
         print(
-            f"{short} of {count} {arguments.protocol} have no more than {arguments.known} answers; "
-            "none of these is predicted",
+            f"{short:,} of {counted(len(answers), arguments.protocol[:-1])} have no more than "
+            f"{counted(arguments.known, 'answer')}; none of these is predicted",
             file=sys.stderr,
         )
+
+
+def answers_of_each(data: Benchmarks, protocol: str) -> IntArray:
+    """Return how many cells of each model, or of each item, are answered."""
+    return (data.trials > 0).sum(axis=1 if protocol == "models" else 0)
+
+
+def listed(names: list[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 if __name__ == "__main__":

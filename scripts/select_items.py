@@ -31,7 +31,14 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_csv_output, check_dims
+from irt.benchmark_options import (
+    add_benchmark_options,
+    check_csv_name,
+    check_dims,
+    check_outputs,
+    counted,
+    tell_size,
+)
 from irt.command import CommandParser, packages_of, print_json, proportion, run, whole_number
 from irt.io import InputError, write_csv
 from irt.progress import progress
@@ -72,23 +79,24 @@ def main() -> int:
     arguments = parse_arguments()
     with packages_of("requirements_irt.txt"):
         from irt.mirt import MirtSettings, fit_mirt
-        from irt.mirt_data import find_trials, read_benchmarks
+        from irt.mirt_data import read_benchmarks
         from irt.rotation import canonical
         from irt.selection import expected_easiness, select_items, separating_items, stratify
         from irt.selection_check import check_selection, summary
         from irt.selection_report import Kept, json_report, report_lines
 
-    check_csv_output(arguments.output, (*arguments.matrices, *map(find_trials, arguments.matrices)))
+    check_csv_name(arguments.output)
     data = read_benchmarks(
         arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
     )
+    check_outputs([arguments.output], [file.path for file in data.inputs])
     pool = separating_items(data.correct, data.trials)
     count = round(arguments.fraction * len(data.items))
     check_sizes(data, arguments, count, len(pool))
 
     settings = MirtSettings(dims=arguments.dims, seed=arguments.seed)
-    size = f"{len(data.models):,} models × {len(data.items):,} items of {len(data.names)} benchmarks"
-    print(f"{size}, {arguments.folds} folds of the models", file=sys.stderr)
+    tell_size(data, f", {arguments.folds} folds of the models")
+    tell_fewer(len(data.items), count, len(pool))
     with progress("fits", arguments.folds + 1) as update:
         whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
         update(1, "")
@@ -110,9 +118,15 @@ def main() -> int:
             report=lambda done: update(done + 1, ""),
         )
     kept.sort()
-    not_converged = check.not_converged + (not whole.converged)
+    not_converged = ([] if whole.converged else ["all models"]) + [
+        f"without fold {fold}" for fold in check.not_converged
+    ]
     if not_converged:
-        print(f"warning: {not_converged} of {arguments.folds + 1} fits had not converged", file=sys.stderr)
+        print(
+            f"warning: {len(not_converged)} of {arguments.folds + 1} fits had not converged: "
+            f"{', '.join(not_converged)}",
+            file=sys.stderr,
+        )
     found = Kept(pool, kept, easiness, summary(check, arguments.seed))
     write_csv(arguments.output, ("benchmark", "item"), (data.items[number] for number in kept))
     if arguments.json:
@@ -122,7 +136,8 @@ def main() -> int:
             {
                 "schema_version": SCHEMA_VERSION,
                 **asked,
-                "fits_not_converged": not_converged,
+                "fits_not_converged": len(not_converged),
+                "not_converged": not_converged,
                 **json_report(data, found),
             }
         )
@@ -132,30 +147,36 @@ def main() -> int:
             f"{len(data.items) - len(pool):,} separate no models"
         )
         print("\n".join(report_lines(data, found)))
-    print(f"Wrote {len(kept):,} items to {arguments.output}", file=sys.stderr)
+    print(f"Wrote {counted(len(kept), 'item')} to {arguments.output}", file=sys.stderr)
     return 0
 
 
 def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, separating: int) -> None:
-    """Refuse what leaves nothing to keep or too few models to judge by; say what is kept if it is fewer than asked."""
+    """Refuse what leaves nothing to keep or too few models to judge by."""
     models, items = len(data.models), len(data.items)
     if models < 2 * arguments.folds:
-        what = f"use --folds {models // 2} or fewer" if models > 3 else "4 models are the fewest"
+        what = f"use --folds {models // 2} or fewer" if models > 3 else "there must be at least 4 models"
         raise InputError(
-            f"--folds {arguments.folds}: {models} models leave fewer than 2 in a fold to judge by; {what}"
+            f"--folds {arguments.folds}: {models:,} models leave fewer than 2 in a fold to judge by; {what}"
         )
     check_dims(arguments.dims, models - -(-models // arguments.folds))
     if count < 1:
+        enough = min(1 / items, 0.9)  # 1 itself cannot be asked for
         raise InputError(
-            f"--fraction {arguments.fraction} keeps none of {items} items; use at least {1 / items:.2g}"
+            f"--fraction {arguments.fraction} keeps none of {counted(items, 'item')}; use at least {enough:.2g}"
         )
     if not separating:
         raise InputError(
-            f"none of the {items} items has right and wrong answers, so none separates these models"
+            f"none of {counted(items, 'item')} has right and wrong answers, so none separates these models"
         )
+
+
+def tell_fewer(items: int, count: int, separating: int) -> None:
+    """Say how many items are kept where fewer than asked for separate models."""
     if count > separating:
         print(
-            f"only {separating} of {items} items have right and wrong answers; {separating} are kept, not {count}",
+            f"only {separating:,} of {items:,} items have right and wrong answers; {separating:,} are kept, not "
+            f"{count:,}",
             file=sys.stderr,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +51,13 @@ def test_trials_come_from_beside_the_matrix(tmp_path: Path) -> None:
     found = read_benchmarks([counts, told, prepared])
     assert found.names == ("counts", "told", "bench")
     assert found.trials.tolist() == [[4, 1, 5, 2], [2, 2, 5, 3]]
-    assert [entry["file"] for entry in found.inputs] == [
-        *("counts.csv", "counts.trials.csv", "told.csv", "response_matrix.csv", "trials.csv")
+    assert [(entry["benchmark"], entry["file"]) for entry in (file.entry() for file in found.inputs)] == [
+        ("counts", "counts.csv"),
+        ("counts", "counts.trials.csv"),
+        ("told", "told.csv"),
+        ("told", "told.json"),
+        ("bench", "response_matrix.csv"),
+        ("bench", "trials.csv"),
     ]
 
 
@@ -97,8 +103,12 @@ def test_what_cannot_be_joined_is_named(tmp_path: Path, files: dict[str, str], m
 def test_no_model_in_every_matrix(tmp_path: Path) -> None:
     one = write(tmp_path, "one.csv", "model,x\na,1\nb,0\n")
     two = write(tmp_path, "two.csv", "model,x\nb,1\nc,0\n")
-    with pytest.raises(InputError, match="1 models are in every matrix"):
-        read_benchmarks([one, two], n_trials=1, common_models=True)
+    far = write(tmp_path, "far.csv", "model,x\nd,1\nb,0\na,0\n")
+    with pytest.raises(InputError) as caught:
+        read_benchmarks([one, two, far], n_trials=1, common_models=True)
+    assert str(caught.value) == (
+        "--common-models: 1 of the models in every matrix, and a fit needs at least 2; 'two' has 1 in common with 'one'"
+    )
 
 
 def test_trials_are_never_guessed(tmp_path: Path) -> None:
@@ -106,11 +116,38 @@ def test_trials_are_never_guessed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Use --n-trials, or put one.trials.csv beside it"):
         read_benchmarks([path])
     write(tmp_path, "one.json", '{"n_trials": "varies"}')
-    with pytest.raises(InputError, match="n_trials must be a whole number of at least 1 where there is no"):
+    with pytest.raises(
+        InputError, match="n_trials must be a whole number from 1 to 999999 where there is no"
+    ):
         read_benchmarks([path])
     write(tmp_path, "one.json", "{")
     with pytest.raises(InputError, match="one.json:1: not valid JSON"):
         read_benchmarks([path])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (str(10**20), "found 100000000000000000000"),
+        ("1000000", "n_trials must be a whole number from 1 to 999999"),
+        ("9223372036854775807", "found 9223372036854775807"),
+        ("1e999", "found inf"),
+        ("NaN", "found nan"),
+        ("-1", "found -1"),
+        ("true", "found True"),
+        ("9" * 3000, "found 9999"),
+        ("9" * 5000, "a number is too long or the nesting too deep"),
+        ("[" * 100_000, "a number is too long or the nesting too deep"),
+    ],
+)
+def test_trials_of_a_description_are_bounded_like_those_of_the_option(
+    tmp_path: Path, value: str, message: str
+) -> None:
+    path = write(tmp_path, "one.csv", "model,x\na,1\nb,0\n")
+    write(tmp_path, "one.json", f'{{"n_trials": {value}}}')
+    with pytest.raises(InputError, match=message) as caught:
+        read_benchmarks([path])
+    assert str(caught.value).startswith(f"{tmp_path / 'one.json'}: ") and len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -137,6 +174,108 @@ def test_trials_without_their_matrix_are_refused(tmp_path: Path) -> None:
         str(caught.value)
         == f"{path}: has the trials of a matrix and is none; give one.csv.gz, which finds it"
     )
+
+
+@pytest.mark.parametrize("beside", ["trials.csv", "trials.csv.gz"])
+def test_trials_that_may_be_those_of_any_matrix_are_refused(tmp_path: Path, beside: str) -> None:
+    trials = "model,x,y\na,2,2\nb,2,3\n"
+    one = write(tmp_path, "one.csv", "model,x,y\na,1,0\nb,0,2\n")
+    stray = write(tmp_path, beside, trials)
+    message = (
+        f"{stray}: of which matrix are these trials? Rename it one.trials.csv if of one.csv, or remove it"
+    )
+    with pytest.raises(InputError) as caught:
+        read_benchmarks([one], n_trials=3)
+    assert str(caught.value) == message
+    write(tmp_path, "one.trials.csv", trials)
+    assert read_benchmarks([one]).trials.tolist() == [[2, 2], [2, 3]]
+    with pytest.raises(InputError) as caught:
+        read_benchmarks([one, stray], n_trials=3)
+    assert str(caught.value) == (
+        f"{stray}: of which matrix are these trials? Rename it NAME.trials.csv, or remove it"
+    )
+    # Beside a response_matrix.csv it is known whose they are.
+    two = write(tmp_path, "two.csv", "model,x\na,1\nb,0\n")
+    prepared = write(tmp_path, "response_matrix.csv", "model,x,y\na,0,1\nb,1,1\n")
+    found = read_benchmarks([one, stray, two, prepared], n_trials=1)
+    assert found.names == ("one", "two", tmp_path.name)
+    with pytest.raises(InputError, match="is none; give response_matrix.csv, which finds it"):
+        read_benchmarks([one, stray], n_trials=1)
+
+
+@pytest.mark.parametrize(
+    "name", ["b\n.csv", "b\x1b[31m.csv", "b\x85.csv", "b\u2028.csv", "b\udcff.csv", ".csv"]
+)
+def test_a_name_that_no_file_or_table_can_show(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name, "model,x\na,1\nb,0\n")
+    with pytest.raises(InputError, match="in UTF-8 without control characters") as caught:
+        read_benchmarks([path], n_trials=1)
+    assert str(caught.value).isascii() and "\n" not in str(caught.value)
+
+
+def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (Path("."), Path(""), tmp_path, Path("..")):
+        with pytest.raises(InputError, match="is a folder; give the matrices in it"):
+            read_benchmarks([path], n_trials=1)
+    os.mkfifo("pipe.csv")
+    with pytest.raises(InputError, match="pipe.csv: is no file; write the matrix to one"):
+        read_benchmarks([Path("pipe.csv")], n_trials=1)
+
+
+def test_the_same_matrix_packed_is_the_same(tmp_path: Path) -> None:
+    text = "model,x\na,1\nb,0\n"
+    paths = [write(tmp_path, "one.csv", text), write(tmp_path, "two.csv.gz", text)]
+    with pytest.raises(
+        InputError, match="two.csv.gz: the same content as .*one.csv; give each benchmark once"
+    ):
+        read_benchmarks(paths, n_trials=1)
+
+
+def matrix_of(models: list[str], column: str) -> str:
+    return f"model,{column}\n" + "".join(f"{model},{i % 2}\n" for i, model in enumerate(models))
+
+
+def test_models_that_are_not_in_all_matrices_are_told(tmp_path: Path) -> None:
+    names = [f"org/model-{i}" for i in range(30)]
+    slips = names[:26] + [name.replace("org/model-", "Org Model_") for name in names[26:]]
+    one = write(tmp_path, "one.csv", matrix_of(names, "x"))
+    two = write(tmp_path, "two.csv", matrix_of(slips, "y"))
+    few = write(tmp_path, "few.csv", matrix_of(names[:9], "z"))
+    slip = (
+        "likely the same model under two names: 'org/model-26' and 'Org Model_26', 'org/model-27' and 'Org Model_27', "
+        "'org/model-28' and 'Org Model_28', and 1 more; models are joined by name as it stands"
+    )
+    assert read_benchmarks([one, two, few], n_trials=1).warnings == (
+        "only 9 of 34 models are in all 3 matrices (few 9, one 30, two 30); --common-models uses only these 9",
+        slip,
+    )
+    assert read_benchmarks([one, two, few], n_trials=1, common_models=True).warnings == (slip,)
+    assert read_benchmarks([one], n_trials=1).warnings == ()
+    # Two in one matrix are two models, however alike.
+    both = write(tmp_path, "both.csv", matrix_of(["m-1.1", "m-11", "M_11x"], "x"))
+    again = write(tmp_path, "again.csv", matrix_of(["m-1.1", "m-11", "M_11x"], "y"))
+    assert read_benchmarks([both, again], n_trials=1).warnings == ()
+
+
+def test_trials_that_no_cell_uses_up_are_doubted(tmp_path: Path) -> None:
+    models = [f"m{i}" for i in range(24)]
+    once = write(tmp_path, "once.csv", matrix_of(models, "x"))
+    warning = "no cell of 'once' has more than 1 of 3 correct: is --n-trials right?"
+    assert read_benchmarks([once], n_trials=3).warnings == (warning,)
+    assert read_benchmarks([once], n_trials=1).warnings == ()
+    write(tmp_path, "once.json", '{"n_trials": 3}')
+    assert read_benchmarks([once]).warnings == (warning,)
+    # Nobody right says nothing of the trials, and few cells say little.
+    wrong = write(tmp_path, "wrong.csv", matrix_of(models, "x").replace(",1", ",0"))
+    few = write(tmp_path, "few.csv", matrix_of(models[:10], "x"))
+    assert read_benchmarks([wrong], n_trials=3).warnings == read_benchmarks([few], n_trials=3).warnings == ()
+
+
+def test_ids_that_a_spreadsheet_would_take_for_formulas_are_kept(tmp_path: Path) -> None:
+    path = write(tmp_path, "one.csv", "model,=1+1,@x\n+a,1,0\n-b,0,1\n")
+    found = read_benchmarks([path], n_trials=1)
+    assert found.models == ("+a", "-b") and found.items == (("one", "=1+1"), ("one", "@x"))
 
 
 def test_groups() -> None:

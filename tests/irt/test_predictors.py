@@ -107,7 +107,7 @@ def test_nothing_beats_the_truth_where_one_ability_made_the_answers() -> None:
         seed=0,
         report=done.append,
     )
-    assert done == [1, 2, 3, 4] and unconverged == 0
+    assert done == [1, 2, 3, 4] and unconverged == []
     assert cells.trials.sum() == trials.sum() and cells.correct.sum() == correct.sum()
     # Every answer once, row by row within a fold: the truth of the same cells, found by its fold's order.
     where = np.concatenate([np.argwhere(s.hidden) for s in splits(trials, "cells", 4, 1, 0)])

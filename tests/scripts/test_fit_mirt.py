@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,7 +50,28 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
     options = ["--n-trials", 1, "--dims", 1, 2, "--starts", 2, "--stability", 1, "--seed", 4]
     result = run(*matrices, *options, "--output-dir", out)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1] == f"Wrote abilities.csv, items.csv and fit.json to {out}"
+    assert result.stdout.splitlines()[-2:] == [
+        f"Wrote abilities.csv, items.csv and fit.json to {out}",
+        f"Next: python scripts/align_dimensions.py {' '.join(map(str, matrices))} --n-trials 1 --dims 2 "
+        f"--output-dir {out}",
+    ]
+    told = result.stderr.splitlines()
+    assert told[:2] == ["40 models × 61 items of 3 benchmarks", "40 of 40 models in all 3 matrices"]
+    assert sum("2 dimensions are the most" in line for line in told) == 1
+    table = result.stdout.splitlines()
+    assert table[0].startswith(
+        "1,220 hidden answers, mean log-likelihood ± standard error in nats an answer, by number"
+    )
+    assert "; chosen: the smallest that falls short of the best by at most one standard error" in table[0]
+    assert table[2].endswith(", behind the best by — (chosen)") and " ± " in table[1]
+    for name, word in (
+        ("refits", "least"),
+        ("shuffled refits", "most"),
+        ("halves", "least"),
+        ("shuffled halves", "most"),
+    ):
+        (line,) = (line for line in table if line.startswith(f"{name}: "))
+        assert f"abilities at {word} " in line
 
     abilities, items = rows(out / "abilities.csv"), rows(out / "items.csv")
     assert list(abilities[0]) == ["model", "theta_1", "theta_2", "sd_1", "sd_2"]
@@ -79,9 +101,14 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
     assert fit["benchmarks"]["single"]["items"] == 1
     assert fit["settings"]["seed"] == 4 and fit["settings"]["dims"] == 2
     assert fit["inputs"][0] == {
+        "benchmark": "words",
         "file": "words.csv",
         "sha256": hashlib.sha256(matrices[0].read_bytes()).hexdigest(),
     }
+    assert fit["models"] == fit["models_in_all"] == 40
+    of_chance = fit["stability"]["shuffled_halves"]["ability_correlations"]
+    (line,) = (line for line in table if line.startswith("shuffled halves: "))
+    assert line.endswith(f"at most {max(abs(r) for row in of_chance for r in row):.3f}")
     assert min(min(row) for row in fit["stability"]["refits"]["ability_correlations"]) > 0.98
     assert max(max(row) for row in fit["stability"]["shuffled_refits"]["ability_correlations"]) < 0.7
     assert min(min(row) for row in fit["stability"]["halves"]["ability_correlations"]) > 0.6
@@ -110,28 +137,72 @@ def test_three_files_that_say_what_was_found(tmp_path: Path) -> None:
             ["few.csv", "--n-trials", "1", "--dims", "1", "3"],
             "--dims 3: 3 models to fit cannot show as many dimensions; use --dims 2 or",
         ),
-        (["words.csv", "--n-trials", "1", "--output-dir", "sums.csv"], "sums.csv: File exists"),
+        (["words.csv", "--n-trials", "1", "--output-dir", "sums.csv"], "sums.csv: is a file, not a folder"),
         (["words.csv", "--n-trials", "1", "--output-dir", "taken"], "items.csv: is a folder or a device"),
         (
             ["items.csv", "--n-trials", "1", "--dims", "1", "--output-dir", "."],
-            "items.csv is an input of this fit",
+            "items.csv is an input and would be overwritten; choose another place",
+        ),
+        (
+            ["fit.csv", "--output-dir", "."],
+            "fit.json is an input and would be overwritten; choose another place",
         ),
         (["twice.csv", "--n-trials", "1"], "model 'a' is there twice"),
+        ([b"b\xff.csv", "--n-trials", "1"], "the benchmark would be called 'b\\udcff'; give the file"),
+        ([".", "--n-trials", "1"], ".: is a folder; give the matrices in it"),
+        (
+            ["log.csv", "--n-trials", "1"],
+            "log.csv:1: this is a response log, one answer a row (columns model, item_id, trial, correct), not a "
+            "matrix; make it one: python scripts/prepare_response_matrix.py log.csv --n-trials 1 --output NAME.csv",
+        ),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_mistakes_are_one_line_and_leave_nothing(
+    tmp_path: Path, arguments: list[str | bytes], message: str
+) -> None:
     write_matrices(tmp_path)
     (tmp_path / "apart.csv").write_text("model,q0\nx,1\ny,0\n")
     (tmp_path / "few.csv").write_text("model,q0,q1\na,1,0\nb,0,0\nc,1,1\n")
     (tmp_path / "items.csv").write_text("model,q0,q1\na,1,0\nb,0,0\nc,1,1\n")
     (tmp_path / "twice.csv").write_text("model,q0\na,1\na,0\n")
+    (tmp_path / "fit.csv").write_text("model,q0,q1\na,1,0\nb,0,0\nc,1,1\n")
+    (tmp_path / "fit.json").write_text('{"n_trials": 1}')
+    (tmp_path / "log.csv").write_text("trial,model,item_id,correct\n0,a,q0,1\n")
+    Path(os.fsdecode(bytes(tmp_path) + b"/b\xff.csv")).write_text("model,q0\na,1\nb,0\n")
     (tmp_path / "taken" / "items.csv").mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))
     output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
-    result = run(*arguments, *output, cwd=tmp_path)
+    result = run(*map(os.fsdecode, arguments), *output, cwd=tmp_path)
     assert result.returncode == 2 and message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_outputs_that_are_links_stay_links_and_slips_are_told_before_the_fit(tmp_path: Path) -> None:
+    write_matrices(tmp_path, items=4)
+    text = (tmp_path / "sums.csv").read_text().replace("model,3", "Model/,3")
+    (tmp_path / "sums.csv").write_text(text)
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("abilities.csv", "items.csv", "fit.json"):
+        (tmp_path / f"kept_{name}").write_text("old")
+        (out / name).symlink_to(f"../kept_{name}")
+    options = ["--n-trials", 3, "--dims", 1, "--starts", 1, "--output-dir", "out"]
+    result = run("words.csv", "sums.csv", *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert all((out / name).is_symlink() for name in ("abilities.csv", "items.csv", "fit.json"))
+    fit = json.loads((tmp_path / "kept_fit.json").read_text(encoding="utf-8"))
+    assert (tmp_path / "kept_items.csv").read_text().startswith("benchmark,item,a_1,")
+    told = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert told[:4] == [
+        "warning: no cell of 'words' has more than 1 of 3 correct: is --n-trials right?",
+        "warning: no cell of 'sums' has more than 1 of 3 correct: is --n-trials right?",
+        "warning: only 29 of 51 models are in all 2 matrices (words 40, sums 40); --common-models uses only these 29",
+        "warning: likely the same model under two names: 'model,3' and 'Model/,3', 'model,30' and 'Model/,30', "
+        "'model,31' and 'Model/,31', and 8 more; models are joined by name as it stands",
+    ]
+    assert [f"warning: {warning}" for warning in fit["warnings"]] == told
+    assert fit["models_in_all"] == 29 and fit["models"] == 51
 
 
 def test_two_items_and_four_answers_are_enough_to_say_something(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def test_table_csv_and_json_have_the_same_figures_and_repeat(folder: Path) -> No
     rows = list(csv.DictReader(written.splitlines()))
     assert f"Wrote {len(rows)} figures to new/scores.csv" in table.stderr
     assert report["predicted_answers"] == 2 * 11 * (17 - 4) and report["known"] == 4
-    assert [entry["file"] for entry in report["inputs"]] == ["many.csv", "one.csv"]
+    assert [(entry["benchmark"], entry["file"]) for entry in report["inputs"]] == [
+        ("many", "many.csv"), ("one", "one.csv"),
+    ]  # fmt: skip
     for row, score in zip(rows, report["scores"], strict=True):
         assert row.pop("protocol") == "models"
         assert row == {
@@ -85,6 +87,10 @@ def test_table_csv_and_json_have_the_same_figures_and_repeat(folder: Path) -> No
     assert f"{float(own['value']):.3f} [{float(own['low']):.3f}, {float(own['high']):.3f}]" in shown
     blank = [r for r in rows if r["value"] == ""]
     assert {(r["benchmark"], r["metric"]) for r in blank} == {("one", "AUC")}
+    assert report["fits_not_converged"] == 0 and report["not_converged"] == []
+    assert table.stderr.splitlines()[:2] == [
+        "12 models × 17 items of 2 benchmarks, new models, 3 folds", "12 of 12 models in all 2 matrices"
+    ]  # fmt: skip
     assert "1 of 12 models have no more than 4 answers; none of these is predicted" in table.stderr
 
 
@@ -106,9 +112,12 @@ def test_new_items(folder: Path) -> None:
         ),
         (
             ["varies.csv", "--output", "varies.trials.csv"],
-            "--output varies.trials.csv is an input; choose another name",
+            "varies.trials.csv is an input and would be overwritten; choose another place",
         ),
-        (["many.csv", "--n-trials", "2", "--output", "many.csv"], "--output many.csv is an input; choose another name"),
+        (
+            ["many.csv", "--n-trials", "2", "--output", "many.csv"],
+            "many.csv is an input and would be overwritten; choose another place",
+        ),
         (["many.csv", "--n-trials", "2", "--output", "x.txt"], "--output x.txt: the file name must end in .csv"),
         (
             ["many.csv", "--n-trials", "2", "--protocol", "models", "--folds", "13"],
@@ -122,7 +131,22 @@ def test_new_items(folder: Path) -> None:
             ["many.csv", "--n-trials", "2", "--protocol", "models", "--folds", "5", "--dims", "1", "9"],
             "--dims 9: 9 models to fit cannot show as many dimensions; use --dims 8 or fewer",
         ),
-        (["many.csv", "--n-trials", "2", "--folds", "200"], "--folds 200: there are only 179 answered cells"),
+        (
+            ["many.csv", "--n-trials", "2", "--folds", "200"],
+            "--folds 200: there are only 179 answered cells; use --folds 179 or fewer",
+        ),
+        (
+            ["one.csv", "--n-trials", "2", "--protocol", "items", "--folds", "2"],
+            "--folds 2: there is only 1 item; there must be at least 2",
+        ),
+        (
+            ["one.csv", "--n-trials", "2", "--protocol", "models", "--folds", "2", "--known", "1"],
+            "--known 1: no model has more answers than that, so none is left to predict; there must be at least 2",
+        ),
+        (
+            ["many.csv", "--n-trials", "2", "--output", "many.csv/x.csv"],
+            "many.csv: is a file, not a folder; choose another",
+        ),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str) -> None:

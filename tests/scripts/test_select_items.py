@@ -97,7 +97,10 @@ def test_one_item_kept_has_a_figure_or_a_dash(folder: Path) -> None:
             ["--fraction", "0.5", "--folds", "2", "--dims", "20"],
             "--dims 20: 20 models to fit cannot show as many dimensions; use --dims 19 or fewer",
         ),
-        (["--fraction", "0.5", "--output", "one.csv"], "--output one.csv is an input; choose another name"),
+        (
+            ["--fraction", "0.5", "--output", "one.csv"],
+            "one.csv is an input and would be overwritten; choose another place",
+        ),
         (["--fraction", "0.5", "--output", "kept"], "--output kept: the file name must end in .csv"),
     ],
 )
@@ -109,9 +112,46 @@ def test_requests_that_cannot_be_meant(folder: Path, arguments: list[str], messa
     assert not (folder / "kept.csv").exists() and (folder / "one.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("rows", "arguments", "message"),
+    [
+        (
+            "a,1,0\nb,0,0\nc,0,0\nd,0,0\n",
+            [],
+            "without the models of fold 2, none of the items has right and wrong answers, so that there is nothing to "
+            "choose from; give more models or items, or try another --folds or --seed",
+        ),
+        (
+            "a,1,0\nb,0,0\nc,0,0\nd,1,0\ne,1,0\nf,0,0\n",
+            ["--seed", "1"],
+            "without the models of fold 1, none of a random half of the items has right and wrong answers, so that "
+            "there is nothing to choose from; give more models or items, or try another --folds or --seed",
+        ),
+        (
+            "a,1\nb,0\nc,0\nd,1\n",
+            [],
+            "every benchmark has one item, so that none is left to judge the choice by; give benchmarks of more items",
+        ),
+        (
+            "a,1\nb,0\nc,0\nd,1\n",
+            ["--fraction", "0.4"],
+            "--fraction 0.4 keeps none of 1 item; use at least 0.9",
+        ),
+    ],
+)
+def test_nothing_to_choose_from(tmp_path: Path, rows: str, arguments: list[str], message: str) -> None:
+    header = ",".join(["model", "q0", "q1"][: rows.index("\n") // 2 + 1])
+    (tmp_path / "few.csv").write_text(f"{header}\n{rows}")
+    options = ["--fraction", "0.9", "--dims", "1", *QUICK, "--output", "kept.csv", *arguments]
+    done = run(tmp_path, "few.csv", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == f"select_items.py: error: {message}"
+    assert "Traceback" not in done.stderr and not (tmp_path / "kept.csv").exists()
+
+
 def test_items_that_separate_nobody(folder: Path) -> None:
     done = run(folder, "same.csv", "--fraction", "0.9", *QUICK, "--output", "kept.csv")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "select_items.py: error: none of the 1 items has right and wrong answers, so none separates these models"
+        "select_items.py: error: none of 1 item has right and wrong answers, so none separates these models"
     ]
