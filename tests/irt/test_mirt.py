@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,11 @@ import pytest
 
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_items, score_models
+from irt.mirt_data import read_benchmarks
+from irt.mirt_stability import correlations
 from irt.mirt_updates import answers_of, expected_weights, log_two_cosh
-from irt.rotation import procrustes
+from irt.rotation import canonical, procrustes, rotate
+from tests.planted_abilities import on_first, on_second, plant, write_matrices
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,64 @@ def test_abilities_are_recovered_up_to_rotation_and_hidden_answers_predicted_lik
     turned_a = seen.a @ procrustes(seen.a, data.a)
     assert min(np.corrcoef(turned_a[:, k], data.a[:, k])[0, 1] for k in range(2)) > 0.7
     assert log_loss(seen.probability(), data, hidden) < log_loss(data.chance, data, hidden) + 0.02
+
+
+def test_loadings_are_recovered_as_well_as_their_standard_deviations_say() -> None:
+    """Over all items, and within a benchmark, where the means of the benchmarks are no help."""
+    data = simulate(models=200, items=400, seed=2)
+    found = fit(data)
+    found = rotate(found, procrustes(found.theta, data.theta))
+    assert correlations(found.theta, data.theta).min() > 0.97
+    assert correlations(found.a, data.a).min() > 0.95
+    for number in (0, 1):
+        own = data.benchmark_of == number
+        assert correlations(found.a[own], data.a[own]).min() > 0.86
+        assert correlations(found.d[own, None], data.d[own, None])[0] > 0.97
+    sd = np.sqrt(np.diagonal(found.items.covariance, axis1=1, axis2=2))
+    error = found.items.mean - np.column_stack([data.a, data.d])
+    np.testing.assert_allclose(np.sqrt(np.mean((error / sd) ** 2, axis=0)), 1.1, atol=0.15)
+    for k in range(2):
+        assert np.polyfit(found.a[:, k], data.a[:, k], 1)[0] == pytest.approx(1, abs=0.08)
+
+
+def test_the_order_of_models_items_and_files_makes_no_difference(tmp_path: Path) -> None:
+    """With the same number of dimensions; the start's noise is drawn in their order, so it is the optimum that is same.
+
+    Blanks and a benchmark that some models did not answer included.
+    """
+    mixed = np.concatenate([on_first(15, 1.5), on_second(15, 1.5)])
+    data = plant({"one": on_first(25, 1.5), "mixed": mixed, "two": on_second(20, 1.5)}, models=50).data
+    data.trials[np.random.default_rng(1).random(data.trials.shape) < 0.2] = 0
+    data.trials[:12, 55:] = 0
+    data.correct[data.trials == 0] = 0
+    fits, all_data = [], []
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        names = write_matrices(folder, data)
+        if number:
+            names = names[::-1]
+            for at, name in enumerate(names):
+                table = [line.split(",") for line in (folder / name).read_text().splitlines()]
+                rng = np.random.default_rng(at)
+                columns = [0, *(1 + rng.permutation(len(table[0]) - 1))]
+                rows = [0, *(1 + rng.permutation(len(table) - 1))]
+                mixed_up = [",".join(table[row][column] for column in columns) for row in rows]
+                (folder / name).write_text("\n".join(mixed_up) + "\n")
+        read = read_benchmarks([folder / name for name in names], n_trials=1, common_models=False)
+        all_data.append(read)
+        fits.append(
+            canonical(fit_mirt(read.correct, read.trials, read.benchmark_of, MirtSettings(starts=1)))[0]
+        )
+    first, second = all_data
+    assert first.models != second.models and first.items != second.items
+    rows = [second.models.index(model) for model in first.models]
+    columns = [second.items.index(item) for item in first.items]
+    straight, other = fits
+    np.testing.assert_allclose(other.theta[rows], straight.theta, atol=1e-4)
+    np.testing.assert_allclose(other.items.mean[columns], straight.items.mean, atol=1e-4)
+    np.testing.assert_allclose(other.prior.mean[::-1], straight.prior.mean, atol=1e-4)
+    np.testing.assert_allclose(other.probability()[np.ix_(rows, columns)], straight.probability(), atol=1e-5)
 
 
 def test_many_trials_pin_everything_down() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability
-from irt.mirt_refine import refine, step_abilities, step_items, stretch
+from irt.mirt_refine import NODES, refine, step_abilities, step_items, stretch
 from irt.mirt_updates import (
     Answers,
     Gaussian,
@@ -83,6 +83,85 @@ def objective(
     covariance, away = row.covariance[0, :free, :free], row.mean[0, :free] - prior.mean[0]
     divergence = np.trace(precision @ covariance) + away @ precision @ away - np.linalg.slogdet(covariance)[1]
     return float(kappa @ mean - trials @ expected - divergence / 2)
+
+
+def newton(
+    rows: Gaussian, at: int, other: Gaussian, prior: tuple[FloatArray, FloatArray], cells: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return mean, precision, slope and Σ w E[xxᵀ] after one step of one row, cell by cell.
+
+    ``prior`` is (mean, precision) of the coordinates that move, the first ones; ``cells`` (2, K) are correct answers
+    and trials.
+    """
+    mean, free = rows.mean[at], len(prior[0])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    data, slope = np.zeros((free, free)), np.zeros(free)
+    widths, shares, seconds = [], [], []
+    for k, (right, asked) in enumerate(cells.T):
+        second = other.covariance[k] + np.outer(other.mean[k], other.mean[k])
+        z = mean @ other.mean[k]
+        width = np.sum((rows.covariance[at] + np.outer(mean, mean)) * second) - z**2
+        chance = 1 / (1 + np.exp(-(z + nodes * np.sqrt(width))))
+        r = right - asked * (weights @ chance) / weights.sum()
+        w = asked * (weights @ (chance * (1 - chance))) / weights.sum()
+        data += w * second[:free, :free]
+        slope += (r * other.mean[k] - w * other.covariance[k] @ mean)[:free]
+        widths.append(width)
+        shares.append(w * width)
+        seconds.append(second[:free, :free])
+    precision = prior[1] + data
+    change = np.linalg.solve(precision, slope + prior[1] @ (prior[0] - mean[:free]))
+    change *= min(1, 1.5 / np.sqrt(max(change @ second @ change for second in seconds)))
+    share = min(0.5, 2 / (1 + np.dot(shares, widths) / np.sum(shares)))
+    damped = (1 - share) * np.linalg.inv(rows.covariance[at, :free, :free]) + share * precision
+    return mean[:free] + change, damped, slope - data @ change, data
+
+
+@pytest.mark.parametrize("block_cells", [1, 29, 100_000])
+def test_a_step_is_newtons_of_every_cell(block_cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With blanks, correlated posteriors, and rows that the steps' limit and the damping hold back, in any blocks."""
+    monkeypatch.setattr("irt.mirt_refine.BLOCK_CELLS", block_cells)
+    _, _, benchmark_of, chance = planted(6, 9)
+    rng = np.random.default_rng(11)
+    trials = rng.integers(0, 4, size=chance.shape)
+    correct = rng.binomial(trials, chance)
+    root = 0.5 * (np.eye(3) + 0.3 * rng.normal(size=(15, 3, 3)))
+    covariance = root @ root.transpose(0, 2, 1)
+    covariance[0] *= 40  # so wide that less than half of the way is right
+    items = Gaussian(rng.normal(size=(9, 3)), covariance[:9])
+    items.mean[1] += 6  # so far away that the step would be long
+    abilities = Gaussian(rng.normal(size=(6, 2)), covariance[9:, :2, :2])
+    abilities.mean[2] -= 5
+    prior = Gaussian(rng.normal(size=(2, 3)), 2 * covariance[2:4])
+    answers = answers_of(correct, trials)
+    own_precision = np.array([[2.0, 0.4], [0.4, 1.0]])
+    cells, x = np.stack([correct, trials]).astype(float), with_one(abilities)
+    precisions = np.linalg.inv(prior.covariance)
+    lengths = []
+    for step, rows, before in (
+        (
+            step_abilities(answers, items, abilities, own_precision),
+            [newton(x, i, items, (np.zeros(2), own_precision), cells[:, i]) for i in range(6)],
+            abilities.mean,
+        ),
+        (
+            step_items(answers, items, abilities, prior, benchmark_of),
+            [
+                newton(items, j, x, (prior.mean[b], precisions[b]), cells[:, :, j])
+                for j, b in enumerate(benchmark_of)
+            ],
+            items.mean,
+        ),
+    ):
+        mean, precision, slope, data = (np.stack(values) for values in zip(*rows, strict=True))
+        np.testing.assert_allclose(step.gaussians.mean, mean, atol=1e-9)
+        np.testing.assert_allclose(np.linalg.inv(step.gaussians.covariance), precision, rtol=2e-3, atol=1e-9)
+        np.testing.assert_allclose(step.slope, slope, atol=1e-9)
+        np.testing.assert_allclose(step.data_precision, data, rtol=2e-3, atol=1e-9)
+        moved = [change @ p @ change for change, p in zip(mean - before, precision, strict=True)]
+        assert step.length == pytest.approx(np.sqrt(np.mean(moved) / mean.shape[1]))
+        lengths.append(step.length)
+    assert min(lengths) > 0.1
 
 
 @pytest.mark.parametrize("side", ["models", "items"])
