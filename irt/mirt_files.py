@@ -252,4 +252,5 @@ def _rounded(values: FloatArray, digits: int = 4) -> list[float | None]:
 
 
 def _rounded_one(value: float, digits: int) -> float | None:
-    return None if np.isnan(value) else round(float(value), digits)
+    # + 0.0: never −0.
+    return None if np.isnan(value) else round(float(value), digits) + 0.0

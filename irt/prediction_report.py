@@ -24,7 +24,7 @@ def csv_row(score: Score) -> list[str]:
 def json_row(score: Score) -> dict[str, Any]:
     """Return a score by the names of the header; null where not defined or not named."""
     named = (score.predictor, score.baseline or None, score.average, score.benchmark or None, score.metric)
-    figures = (None if math.isnan(x) else round(x, 6) for x in (score.value, score.low, score.high))
+    figures = (None if math.isnan(x) else round(x, 6) + 0.0 for x in (score.value, score.low, score.high))
     return dict(zip(HEADER, (*named, *figures), strict=True))
 
 

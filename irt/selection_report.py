@@ -92,7 +92,7 @@ def _spread(values: FloatArray) -> dict[str, float]:
 
 def _fields(figure: Figure) -> dict[str, float | None]:
     """Return a figure and its interval."""
-    return {name: None if math.isnan(x) else round(x, 6) for name, x in vars(figure).items()}
+    return {name: None if math.isnan(x) else round(x, 6) + 0.0 for name, x in vars(figure).items()}
 
 
 def _shown(figure: Figure, signed: bool) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from irt.held_out import Comparison, HeldOut
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
-from irt.mirt_files import summarise_items
+from irt.mirt_data import Benchmarks
+from irt.mirt_files import summarise_items, warnings_of
 from irt.mirt_updates import Gaussian
 from irt.rotation import canonical
 
@@ -47,3 +50,18 @@ def test_an_item_that_separates_nobody_has_no_direction_and_no_difficulty() -> N
     found = summarise_items(replace(fit, items=Gaussian(mean, fit.items.covariance)))
     assert found.mdisc[3] == 0 and np.isnan(found.mdiff[3]) and np.isnan(found.direction[3]).all()
     assert np.isfinite(np.delete(found.mdiff, 3)).all()
+
+
+@pytest.mark.parametrize(
+    ("models", "more"), [(4, "try more with --dims"), (3, "more models could show more")]
+)
+def test_more_dimensions_are_advised_where_the_models_can_show_them(models: int, more: str) -> None:
+    correct = np.arange(5 * models).reshape(models, 5) % 2
+    names = tuple(map(str, range(models)))
+    items = tuple(("x", str(j)) for j in range(5))
+    data = Benchmarks(names, ("x",), items, np.zeros(5, dtype=int), correct, np.ones_like(correct))
+    fit = fit_mirt(correct, data.trials, data.benchmark_of, MirtSettings(dims=2, starts=1))
+    compared = Comparison(tuple(HeldOut(dims, -0.5, 0.1, 0.0, 0.0) for dims in (1, 2)), 15, 2)
+    assert f"2 dimensions are the most that were tried and predict best; {more}" in warnings_of(
+        data, fit, compared
+    )

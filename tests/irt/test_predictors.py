@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +11,7 @@ from scipy.special import expit, xlog1py, xlogy
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
-from irt.mirt import probability
+from irt.mirt import MirtSettings, probability
 from irt.prediction_protocols import Protocol, splits
 from irt.predictors import (
     ADDITIVE,
@@ -242,3 +244,12 @@ def test_predictions_are_those_of_the_fit_itself_where_nothing_is_new() -> None:
     fit = fit_additive(known_correct, known_trials, benchmark_of)
     found = predict(correct, trials, benchmark_of, split, [1], 0).probability[ADDITIVE]
     assert np.array_equal(found, probability(fit.abilities, fit.items)[split.hidden])
+
+
+def test_fits_that_had_not_converged_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    correct, trials, benchmark_of, _ = simulate(20, [8, 8], 1, trials=1, seed=0)
+    monkeypatch.setattr("irt.predictors.MirtSettings", partial(MirtSettings, max_iterations=1))
+    _, unconverged = predict_folds(
+        correct, trials, benchmark_of, protocol="cells", folds=2, known=1, dims=[1, 2], seed=0, report=lambda done: None
+    )  # fmt: skip
+    assert unconverged == ["1-D of fold 1", "2-D of fold 1", "1-D of fold 2", "2-D of fold 2"]

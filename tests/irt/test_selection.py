@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from irt.intervals import UNDEFINED
+from irt.intervals import UNDEFINED, Figure
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.mirt_updates import Gaussian
 from irt.rotation import canonical
@@ -24,6 +24,7 @@ from irt.selection import (
     stratify,
 )
 from irt.selection_check import Unseen, check_selection, figures, halves, score_error, summary
+from irt.selection_report import Kept, json_report, report_lines
 from tests.planted_abilities import Planted, on_first, on_second, plant
 
 SETTINGS = MirtSettings(dims=2, starts=1)
@@ -221,6 +222,27 @@ def test_nearly_all_coin_flips_of_a_half_say_nothing_of_the_other() -> None:
     found = summary(check, seed=0)
     for subset in ("selected", "matched", "random"):
         assert abs(found[subset][0].value) < 0.4 and found[subset][3].value > 0.9
+
+
+def test_folds_whose_fit_had_not_converged_are_named(half: tuple[Planted, MirtFit]) -> None:
+    planted, whole = half
+    hasty = replace(SETTINGS, max_iterations=1)
+    check = check_selection(
+        planted.data, whole, canonical(whole)[1], settings=hasty, dimension=0, count=10, folds=2, draws=2,
+        report=lambda done: None,
+    )  # fmt: skip
+    assert check.not_converged == (1, 2)
+
+
+def test_no_figure_is_minus_zero(half: tuple[Planted, MirtFit]) -> None:
+    data = half[0].data
+    near = [Figure(-0.0001, -0.0004, -0.0000001)] * 4
+    found = Kept(
+        np.arange(4), np.arange(2), np.full(len(data.items), 0.5), {"selected": near, "a minus b": near}
+    )
+    shown = "\n".join(report_lines(data, found))
+    assert " 0.000 [0.000, 0.000]" in shown and "+0.000 [+0.000, +0.000]" in shown and "-0.000" not in shown
+    assert {str(row["high"]) for row in json_report(data, found)["figures"]} == {"0.0"}
 
 
 def test_halves_share_no_item_and_split_every_benchmark() -> None:

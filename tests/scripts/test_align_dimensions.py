@@ -86,6 +86,23 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
             "one.csv:1: no column 'benchmark'; it needs benchmark, item, subset",
         ),
         (
+            ["one.csv", "two.csv", "--output-dir", "one.csv/out"],
+            "one.csv: is a file, not a folder; choose another",
+        ),
+        (
+            ["one.csv", "two.csv", "--subsets", "alignment.csv", "--output-dir", "."],
+            "alignment.csv is an input and would be overwritten; choose another place",
+        ),
+        (
+            ["one.csv", "two.csv", "--subsets", "s\udcff.csv"],
+            "--subsets 's\\udcff.csv': give the file a name in UTF-8 without control characters",
+        ),
+        (
+            ["one.csv", "two.csv", "far.csv", "--common-models"],
+            "--common-models: 0 of the models in every matrix, and a fit needs at least 2; 'far' has 0 in common with "
+            "'one'",
+        ),
+        (
             ["one.csv", "two.csv", "--dims", "0"],
             "argument --dims: must be a whole number from 1 to 20, found '0'; see --help",
         ),
@@ -93,7 +110,10 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
 )
 def test_requests_that_cannot_be_meant(folder: Path, arguments: list[str], message: str) -> None:
     (folder / "few.csv").write_text("model,q0,q1\nm0,1,0\nm1,0,1\nm2,1,1\n")
-    done = run(folder, *arguments, "--n-trials", "1", "--output-dir", "out")
+    (folder / "far.csv").write_text("model,q0,q1\nx0,1,0\nx1,0,1\n")
+    (folder / "alignment.csv").write_text("benchmark,item,subset\none,q1,a\n")
+    output = [] if "--output-dir" in arguments else ["--output-dir", "out"]
+    done = run(folder, *arguments, "--n-trials", "1", *output)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"align_dimensions.py: error: {message}\n"
     assert not (folder / "out").exists()
