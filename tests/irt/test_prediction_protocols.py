@@ -46,3 +46,24 @@ def test_the_seed_alone_decides(protocol: str) -> None:
         for seed in (0, 0, 1)
     )
     assert np.array_equal(once, again) and not np.array_equal(once, other)
+
+
+@pytest.mark.parametrize("axis, protocol", [(1, "models"), (0, "items")])
+def test_known_answers_and_folds_are_drawn_at_random(axis: int, protocol: str) -> None:
+    """Over seeds: every answer is as likely to be known as any other, and every two to be new in the same fold."""
+    known, seeds, count = 4, 300, TRIALS.shape[1 - axis]
+    left, together = np.zeros(TRIALS.shape), np.zeros((count, count))
+    for seed in range(seeds):
+        left += TRIALS > 0
+        for split in splits(TRIALS, protocol, 4, known, seed):  # type: ignore[arg-type]
+            left -= split.hidden
+            new = (split.new_models if axis else split.new_items).astype(float)
+            together += np.outer(new, new)
+    asked = (TRIALS > 0).sum(axis=axis, keepdims=True)
+    share = np.where(TRIALS > 0, np.minimum(1, known / np.maximum(asked, 1)), 0)
+    assert np.abs(left / seeds - share).max() < 4.5 * np.sqrt(0.25 / seeds)
+    # Two of the same fold: of count − 1 others, those that it has besides.
+    sizes = np.bincount(np.arange(count) % 4)
+    expected = np.sum(sizes * (sizes - 1)) / (count * (count - 1))
+    pairs = together[~np.eye(count, dtype=bool)] / seeds
+    assert np.abs(pairs - expected).max() < 4.5 * np.sqrt(expected * (1 - expected) / seeds)
