@@ -76,19 +76,29 @@ def overlap_warnings(models_of: Mapping[str, Sequence[str]], common_models: bool
     """
     warnings = []
     total, common = len(set().union(*models_of.values())), len(common_names(models_of))
-    if common < total and not common_models:
-        remedy = (
-            f"--common-models uses only these {common:,}" if common > 1 else "too few for --common-models"
-        )
+    if common < total:
+        if common_models:
+            rest = f"--common-models leaves out {total - common:,}"
+        else:
+            rest = (
+                f"--common-models uses only these {common:,}" if common > 1 else "too few for --common-models"
+            )
         warnings.append(
-            f"only {common:,} of {total:,} models are in all {len(models_of)} matrices ({counts_of(models_of)}); "
-            f"{remedy}"
+            f"only {common:,} of {total:,} models are in all {len(models_of)} matrices ({counts_of(models_of)}); {rest}"
         )
     slips = likely_slips(models_of)
     if slips:
-        shown = ", ".join(f"{one!r} and {other!r}" for one, other in slips[:SHOWN_SLIPS])
+        shown = ", ".join(
+            " and ".join(f"{name!r} in {_first_with(models_of, name)}" for name in pair)
+            for pair in slips[:SHOWN_SLIPS]
+        )
         more = f", and {len(slips) - SHOWN_SLIPS} more" if len(slips) > SHOWN_SLIPS else ""
         warnings.append(
             f"likely the same model under two names: {shown}{more}; models are joined by name as it stands"
         )
     return warnings
+
+
+def _first_with(models_of: Mapping[str, Sequence[str]], model: str) -> str:
+    """Return the first benchmark whose matrix has a model."""
+    return next(benchmark for benchmark, models in models_of.items() if model in models)

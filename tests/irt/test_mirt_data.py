@@ -243,14 +243,14 @@ def test_models_that_are_not_in_all_matrices_are_told(tmp_path: Path) -> None:
     two = write(tmp_path, "two.csv", matrix_of(slips, "y"))
     few = write(tmp_path, "few.csv", matrix_of(names[:9], "z"))
     slip = (
-        "likely the same model under two names: 'org/model-26' and 'Org Model_26', 'org/model-27' and 'Org Model_27', "
-        "'org/model-28' and 'Org Model_28', and 1 more; models are joined by name as it stands"
+        "likely the same model under two names: 'org/model-26' in one and 'Org Model_26' in two, "
+        "'org/model-27' in one and 'Org Model_27' in two, 'org/model-28' in one and 'Org Model_28' in two, "
+        "and 1 more; models are joined by name as it stands"
     )
-    assert read_benchmarks([one, two, few], n_trials=1).warnings == (
-        "only 9 of 34 models are in all 3 matrices (few 9, one 30, two 30); --common-models uses only these 9",
-        slip,
-    )
-    assert read_benchmarks([one, two, few], n_trials=1, common_models=True).warnings == (slip,)
+    only = "only 9 of 34 models are in all 3 matrices (few 9, one 30, two 30); --common-models "
+    assert read_benchmarks([one, two, few], n_trials=1).warnings == (only + "uses only these 9", slip)
+    common = read_benchmarks([one, two, few], n_trials=1, common_models=True)
+    assert common.warnings == (only + "leaves out 25", slip) and len(common.models) == 9
     assert read_benchmarks([one], n_trials=1).warnings == ()
     # Two in one matrix are two models, however alike.
     both = write(tmp_path, "both.csv", matrix_of(["m-1.1", "m-11", "M_11x"], "x"))

@@ -198,8 +198,9 @@ def test_outputs_that_are_links_stay_links_and_slips_are_told_before_the_fit(tmp
         "warning: no cell of 'words' has more than 1 of 3 correct: is --n-trials right?",
         "warning: no cell of 'sums' has more than 1 of 3 correct: is --n-trials right?",
         "warning: only 29 of 51 models are in all 2 matrices (words 40, sums 40); --common-models uses only these 29",
-        "warning: likely the same model under two names: 'model,3' and 'Model/,3', 'model,30' and 'Model/,30', "
-        "'model,31' and 'Model/,31', and 8 more; models are joined by name as it stands",
+        "warning: likely the same model under two names: 'model,3' in words and 'Model/,3' in sums, "
+        "'model,30' in words and 'Model/,30' in sums, 'model,31' in words and 'Model/,31' in sums, and 8 more; models "
+        "are joined by name as it stands",
     ]
     assert [f"warning: {warning}" for warning in fit["warnings"]] == told
     assert fit["models_in_all"] == 29 and fit["models"] == 51
