@@ -10,9 +10,10 @@ import pytest
 from irt.held_out import Comparison, HeldOut
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.mirt_data import Benchmarks
-from irt.mirt_files import summarise_items, warnings_of
+from irt.mirt_files import mirt_figures, summarise_items, warnings_of
 from irt.mirt_updates import Gaussian
 from irt.rotation import canonical
+from tests.planted_abilities import on_first, on_second, plant
 
 
 def oblique_fit() -> MirtFit:
@@ -65,3 +66,29 @@ def test_more_dimensions_are_advised_where_the_models_can_show_them(models: int,
     assert f"2 dimensions are the most that were tried and predict best; {more}" in warnings_of(
         data, fit, compared
     )
+
+
+def test_each_benchmark_has_its_own_figures_and_is_doubted_where_few_models_relate_it() -> None:
+    """Two of the models of "few" answered another benchmark too: as many as dimensions, one fewer than needed."""
+    data = plant(
+        {"one": on_first(10, 1.5), "two": on_second(8, 1.5), "few": on_first(6, 1.5)}, models=32
+    ).data
+    data.trials[25:, :10] = data.trials[:5, 10:18] = data.trials[30:, 10:18] = data.trials[2:30, 18:] = 0
+    data.correct[data.trials == 0] = 0
+    fit, _ = canonical(fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(starts=1)))
+    comparison = Comparison((), 0, 2)
+    found = mirt_figures(data, fit, comparison)["benchmarks"]
+    assert {name: (entry["items"], entry["models"]) for name, entry in found.items()} == {
+        "one": (10, 25), "two": (8, 25), "few": (6, 4)
+    }  # fmt: skip
+    for entry, mean in zip(found.values(), fit.prior.mean, strict=True):
+        assert [*entry["mean_loadings"], entry["mean_d"]] == pytest.approx(mean, abs=1e-4)
+
+    def doubted(data: Benchmarks) -> list[str]:
+        return [line for line in warnings_of(data, fit, comparison) if "few to relate" in line]
+
+    assert doubted(data) == [
+        "few: 2 of its models answered another benchmark too, few to relate it to the others in 2 dimensions"
+    ]
+    data.trials[2, 20] = 1
+    assert doubted(data) == []
