@@ -143,7 +143,11 @@ def test_a_sampler_that_never_moved_still_leaves_its_files_and_says_so(tmp_path:
 
 def test_constant_items_are_listed(tmp_path: Path, run_here: Run) -> None:
     (tmp_path / "m.csv").write_text("model,easy,q1,hard\na,2,1,0\nb,2,0,0\nc,2,2,0\n")
+    # And a link that an output is stays one.
+    (tmp_path / "kept.json").write_text("old")
+    (tmp_path / "diagnostics.json").symlink_to("kept.json")
     result = run_here(tmp_path / "m.csv", "--n-trials", 2, "--output-dir", tmp_path, *QUICK)
+    assert (tmp_path / "diagnostics.json").is_symlink() and (tmp_path / "kept.json").read_text() != "old"
     assert "all right: 1 of 3 items" in result.stdout and "all wrong: 1 of 3 items" in result.stdout
     diagnostics = json.loads((tmp_path / "diagnostics.json").read_text(encoding="utf-8"))
     assert diagnostics["constant_items"] == {"all_right": ["easy"], "all_wrong": ["hard"]}
