@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability
-from irt.mirt_refine import NODES, refine, step_abilities, step_items, stretch
+from irt.mirt_refine import (
+    NODES,
+    TOLERANCE,
+    WIDEST,
+    Step,
+    chance_at_means,
+    refine,
+    settled,
+    step_abilities,
+    step_items,
+    stretch,
+)
 from irt.mirt_updates import (
+    PRIOR_ITEMS,
     Answers,
     Gaussian,
     answers_of,
@@ -16,6 +30,8 @@ from irt.mirt_updates import (
     transformed,
     update_items,
     update_prior,
+    weak_covariance,
+    weak_mean_covariance,
     with_one,
 )
 from irt.rotation import procrustes, rotate_items
@@ -267,6 +283,75 @@ def test_moving_a_benchmark_as_one_leads_to_the_same_place_sooner() -> None:
         np.abs(spread(soon[2]) - spread(final[2])).max()
         < np.abs(spread(early[2]) - spread(final[2])).max() / 3
     )
+
+
+@pytest.mark.parametrize("size", [0.1, 1e5])
+def test_a_benchmark_moves_as_one_by_a_newton_step(size: float) -> None:
+    """β → mean + A(β − mean) + c: no divergence from the prior changes; (A, c) is the step, held back if too long."""
+    rng = np.random.default_rng(12)
+    benchmark_of = np.array([1, 0, 1, 1, 0, 1, 1, 0])
+    root = 0.6 * (np.eye(3) + 0.3 * rng.normal(size=(18, 3, 3)))
+    square = root @ root.transpose(0, 2, 1)
+    items = Gaussian(rng.normal(size=(8, 3)), 0.02 * square[:8])
+    prior = Gaussian(rng.normal(size=(2, 3)), 2 * square[16:])
+    step = Step(items, 1.0, size * rng.normal(size=(8, 3)), 300 * square[8:16])
+    moved, moved_prior = stretch(step, prior, benchmark_of)
+
+    def divergence(row: Gaussian, at: int, own_prior: Gaussian) -> float:
+        mean, covariance = own_prior.mean[benchmark_of[at]], own_prior.covariance[benchmark_of[at]]
+        precision, away = np.linalg.inv(covariance), row.mean[at] - mean
+        log_det = np.linalg.slogdet(precision @ row.covariance[at])[1]
+        return float(np.trace(precision @ row.covariance[at]) + away @ precision @ away - log_det)
+
+    for at in range(8):
+        assert divergence(moved, at, moved_prior) == pytest.approx(divergence(items, at, prior))
+
+    # The benchmark of five items, of which A − I and c, side by side, can be told.
+    own = np.flatnonzero(benchmark_of == 1)
+    mean, covariance = prior.mean[1], prior.covariance[1]
+    away = np.column_stack([items.mean[own] - mean, np.ones(5)])
+    change = np.linalg.lstsq(away, moved.mean[own] - items.mean[own])[0].T
+    stretched = np.eye(3) + change[:, :3]
+    np.testing.assert_allclose(moved_prior.mean[1] - mean, change[:, 3])
+    np.testing.assert_allclose(moved_prior.covariance[1], stretched @ covariance @ stretched.T)
+    scale = np.linalg.cholesky(covariance)
+    length = np.linalg.norm(np.linalg.solve(scale, np.column_stack([change[:, :3] @ scale, change[:, 3]])))
+    if size > 1:
+        assert length == pytest.approx(WIDEST)
+        return
+    assert length < 0.99 * WIDEST
+    weak, weak_mean = weak_covariance(3), weak_mean_covariance(3)
+
+    def bound(matrix: FloatArray) -> float:
+        """Return what the answers and the weak prior say, the divergence from the prior being what it was."""
+        a, shifted = np.eye(3) + matrix[:, :3], mean + matrix[:, 3]
+        spread = a @ covariance @ a.T
+        value = -shifted @ np.linalg.solve(weak_mean, shifted) / 2
+        value -= PRIOR_ITEMS / 2 * (np.trace(weak @ np.linalg.inv(spread)) + np.linalg.slogdet(spread)[1])
+        for j, from_mean in zip(own, away, strict=True):
+            value += step.slope[j] @ matrix @ from_mean
+            value -= np.trace(step.data_precision[j] @ a @ items.covariance[j] @ a.T) / 2
+        return float(value)
+
+    curved = PRIOR_ITEMS * np.linalg.inv(covariance) @ change[:, :3] @ weak
+    curved = np.column_stack([curved, np.linalg.solve(weak_mean, change[:, 3])])
+    for j, from_mean in zip(own, away, strict=True):
+        second = np.outer(from_mean, from_mean)
+        second[:3, :3] += items.covariance[j]
+        curved += step.data_precision[j] @ change @ second
+    for k, m in product(range(3), range(4)):
+        unit = np.zeros((3, 4))
+        unit[k, m] = 1e-5
+        assert (bound(unit) - bound(-unit)) / 2e-5 == pytest.approx(curved[k, m], rel=1e-5, abs=1e-4)
+
+
+def test_it_has_settled_when_chances_move_less_than_the_tolerance() -> None:
+    abilities = Gaussian(np.array([[1.0, -2.0]]), np.eye(2)[None])
+    items = Gaussian(np.array([[0.5, 1.0, 0.3], [1.0, 0.2, -0.4]]), np.tile(np.eye(3), (2, 1, 1)))
+    chance = chance_at_means(abilities, items)
+    np.testing.assert_allclose(chance, 1 / (1 + np.exp([[1.2, -0.2]])))
+    assert settled(chance, chance + [[0, 1.3 * TOLERANCE]])
+    assert not settled(chance, chance - [[1.5 * TOLERANCE, 0]])
 
 
 def test_refinement_is_the_same_on_any_axes() -> None:

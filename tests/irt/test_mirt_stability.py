@@ -36,6 +36,8 @@ def test_real_dimensions_come_again_and_shuffled_ones_do_not() -> None:
         found.refits.loadings.shape == found.shuffled_refits.abilities.shape == found.halves.shape == (2, 2)
     )
     assert found.refits.loadings.min() > 0.99 and found.refits.abilities.min() > 0.99
+    # From another start each: to the same optimum, but not to the last digit.
+    assert len({0.0, *found.refits.predictions}) == 3
     assert found.refits.predictions.max() < 0.01 < 0.1 < found.shuffled_refits.predictions.min()
     assert found.shuffled_refits.abilities.max() < 0.5 and found.shuffled_refits.loadings.max() < 0.5
     assert found.halves.min() > 0.8 and np.abs(found.shuffled_halves).max() < 0.5
