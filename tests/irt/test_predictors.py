@@ -11,7 +11,7 @@ from scipy.special import expit, xlog1py, xlogy
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
-from irt.mirt import MirtSettings, probability
+from irt.mirt import MirtSettings, fit_mirt, probability, score_items, score_models
 from irt.prediction_protocols import Protocol, splits
 from irt.predictors import (
     ADDITIVE,
@@ -114,6 +114,7 @@ def test_nothing_beats_the_truth_where_one_ability_made_the_answers() -> None:
     # Every answer once, row by row within a fold: the truth of the same cells, found by its fold's order.
     where = np.concatenate([np.argwhere(s.hidden) for s in splits(trials, "cells", 4, 1, 0)])
     assert np.array_equal(where[:, 0], cells.model)
+    assert np.array_equal(benchmark_of[where[:, 1]], cells.benchmark)
     truth = log_loss(cells.correct, cells.trials, chance[where[:, 0], where[:, 1]])
     for name, p in cells.probability.items():
         apart = log_loss(cells.correct, cells.trials, p) - truth
@@ -253,3 +254,24 @@ def test_fits_that_had_not_converged_are_named(monkeypatch: pytest.MonkeyPatch) 
         correct, trials, benchmark_of, protocol="cells", folds=2, known=1, dims=[1, 2], seed=0, report=lambda done: None
     )  # fmt: skip
     assert unconverged == ["1-D of fold 1", "2-D of fold 1", "1-D of fold 2", "2-D of fold 2"]
+
+
+@pytest.mark.parametrize("protocol", ["models", "items"])
+def test_predictions_of_new_ones_are_those_of_their_own_posteriors(protocol: Protocol) -> None:
+    """Means and widths, placed by their known answers on what was fitted without them."""
+    correct, trials, benchmark_of, _ = simulate(16, [14, 9], 1, blanks=0.1, seed=3)
+    for split in splits(trials, protocol, 3, 5, 0):
+        seen, seen_trials = (np.where(split.hidden, 0, counts) for counts in (correct, trials))
+        old = np.ix_(~split.new_models, ~split.new_items)
+        fit = fit_mirt(
+            seen[old], seen_trials[old], benchmark_of[~split.new_items], MirtSettings(dims=1, starts=1)
+        )
+        if protocol == "models":
+            new = score_models(fit, seen[split.new_models], seen_trials[split.new_models])
+            expected = probability(new, fit.items)[split.hidden[split.new_models]]
+        else:
+            columns = split.new_items
+            new = score_items(fit, seen[:, columns], seen_trials[:, columns], benchmark_of[columns])
+            expected = probability(fit.abilities, new)[split.hidden[:, columns]]
+        found = predict(correct, trials, benchmark_of, split, [1], 0).probability["1-D"]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
