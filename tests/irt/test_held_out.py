@@ -15,7 +15,7 @@ from irt.held_out import (
     mean_and_error,
     rounds_of,
 )
-from irt.mirt import MirtSettings
+from irt.mirt import MirtSettings, fit_mirt
 
 
 def test_folds_share_out_the_answered_cells() -> None:
@@ -116,3 +116,40 @@ def test_simulated_dimensions_are_chosen(true_dims: int) -> None:
     assert done == list(range(1, 16)) and found.answers == 3000
     truth = cell_log_likelihood(correct, np.ones_like(correct), chance).mean()
     assert max(entry.log_likelihood for entry in found.held_out) < truth
+
+
+def test_a_cell_of_several_trials_counts_as_its_answers() -> None:
+    rng = np.random.default_rng(3)
+    trials, model_of = rng.integers(1, 6, 60), np.repeat(np.arange(6), 10)
+    by_dims = {count: rng.normal(-0.5, 0.2, 60) * trials for count in (1, 2)}
+    single = {count: np.repeat(values / trials, trials) for count, values in by_dims.items()}
+    found = choose_dims(by_dims, trials, model_of)
+    expected = choose_dims(single, np.ones(trials.sum(), dtype=int), np.repeat(model_of, trials))
+    assert found.answers == expected.answers == trials.sum()
+    for one, other in zip(found.held_out, expected.held_out, strict=True):
+        assert vars(one) == pytest.approx(vars(other))
+    # The models are the sample of the difference as well.
+    best = max(by_dims, key=lambda count: by_dims[count].sum())
+    behind = mean_and_error(by_dims[best] - by_dims[3 - best], trials, model_of)
+    worse = found.held_out[2 - best]
+    assert (worse.behind, worse.behind_standard_error) == behind
+
+
+def test_the_compared_cells_have_their_own_trials_and_models() -> None:
+    rng = np.random.default_rng(4)
+    trials = rng.integers(0, 4, (9, 14))
+    correct = rng.binomial(trials, 1 / (1 + np.exp(-rng.normal(size=9)[:, None] - rng.normal(size=14))))
+    settings, benchmark_of = MirtSettings(dims=1, starts=1), np.arange(14) % 2
+    found = compare_dims(correct, trials, benchmark_of, [1], settings, lambda done: None)
+    values, asked, models = [], [], []
+    for number in range(5):
+        hidden = folds(trials, 10, settings.seed) == number
+        chance = fit_mirt(*hide(correct, trials, hidden), benchmark_of, settings).probability()
+        for i, j in np.argwhere(hidden):
+            values.append(cell_log_likelihood(correct[i, j], trials[i, j], chance[i, j]))
+            asked.append(trials[i, j])
+            models.append(i)
+    mean, error = mean_and_error(np.array(values), np.array(asked), np.array(models))
+    assert found.answers == sum(asked)
+    assert found.held_out[0].log_likelihood == pytest.approx(mean)
+    assert found.held_out[0].standard_error == pytest.approx(error)
