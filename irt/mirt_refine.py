@@ -43,6 +43,10 @@ NODES = 11
 # In logits, root mean square under q.
 FARTHEST = 1.5
 
+# A fit that has not settled by then is slow, and its steps are extrapolated, to this many times their length at most.
+PATIENCE = 30
+FARTHEST_AHEAD = 10.0
+
 # It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where
 # the learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: fifty are left.
 ITERATIONS = 600
@@ -95,8 +99,12 @@ def refine(
     """
     identity = np.eye(abilities.mean.shape[1])
     predicted = chance_at_means(abilities, items)
+    path: list[FloatArray] = []
     converged, iterations = False, 0
     while not converged and iterations < ITERATIONS:
+        if len(path) == 3 and iterations >= PATIENCE:
+            abilities = Gaussian(extrapolated(*path), abilities.covariance)
+            path = [abilities.mean]
         step = step_items(answers, items, abilities, prior, benchmark_of)
         items, prior = stretch(step, prior, benchmark_of)
         prior = update_prior(items, prior, benchmark_of)
@@ -104,8 +112,23 @@ def refine(
         abilities = step_abilities(answers, items, abilities, identity).gaussians
         before, predicted = predicted, chance_at_means(abilities, items)
         converged = settled(before, predicted)
+        path = [*path[-2:], abilities.mean]
         iterations += 1
     return abilities, items, prior, Refinement(converged, iterations)
+
+
+def extrapolated(first: FloatArray, second: FloatArray, third: FloatArray) -> FloatArray:
+    """Return where three successive values (of any shape) are heading, no nearer than the third.
+
+    Squared extrapolation, scheme S3 of Varadhan & Roland (2008, Scandinavian Journal of Statistics 35): where abilities
+    and items wait for each other, every step is a little shorter than the last, and this saves most of them. It cannot
+    change where they end.
+    """
+    change = second - first
+    bend = third - second - change
+    length, bent = float(np.linalg.norm(change)), float(np.linalg.norm(bend))
+    times = min(max(length / max(bent, np.finfo(float).tiny), 1.0), FARTHEST_AHEAD)
+    return first + 2 * times * change + times**2 * bend
 
 
 def chance_at_means(abilities: Gaussian, items: Gaussian) -> FloatArray:

@@ -209,18 +209,19 @@ def restandardise(
 ) -> tuple[Gaussian, Gaussian, Gaussian]:
     """Return the same model with abilities of mean 0 and covariance I over the models, averaged under q.
 
-    θ → L⁻¹(θ − m), a → Lᵀa, d → d + a·m with m and L Lᵀ the mean and covariance: no logit changes, and of all such
+    θ → R⁻¹(θ − m), a → Ra, d → d + a·m with m and R² the mean and covariance: no logit changes, and of all such
     maps this one brings q(θ) nearest to its prior. Without it the scale creeps there over hundreds of iterations
     (parameter expansion: Liu, Rubin & Wu 1998, Biometrika 85).
     """
     dims = abilities.mean.shape[1]
     mean = abilities.mean.mean(axis=0)
-    root = np.linalg.cholesky(abilities.second_moment().mean(axis=0) - np.outer(mean, mean))
-    inverse = np.linalg.inv(root)
+    # The symmetric root: that of Cholesky would also turn the axes, and otherwise on other axes.
+    values, vectors = np.linalg.eigh(abilities.second_moment().mean(axis=0) - np.outer(mean, mean))
+    root, inverse = (vectors * values**power @ vectors.T for power in (0.5, -0.5))
     forward = np.eye(dims + 1)
-    forward[:dims, :dims] = root.T
+    forward[:dims, :dims] = root
     forward[dims, :dims] = mean
-    moved = Gaussian((abilities.mean - mean) @ inverse.T, inverse @ abilities.covariance @ inverse.T)
+    moved = Gaussian((abilities.mean - mean) @ inverse, inverse @ abilities.covariance @ inverse)
     return moved, transformed(items, forward), transformed(prior, forward)
 
 

@@ -10,11 +10,13 @@ import pytest
 from irt.arrays import FloatArray, IntArray
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability
 from irt.mirt_refine import (
+    FARTHEST_AHEAD,
     NODES,
     TOLERANCE,
     WIDEST,
     Step,
     chance_at_means,
+    extrapolated,
     refine,
     settled,
     step_abilities,
@@ -368,6 +370,31 @@ def test_refinement_is_the_same_on_any_axes() -> None:
         benchmark_of,
     )
     assert np.abs(probability(*turned[:2]) - probability(*straight[:2])).max() < 1e-10
+
+
+def test_steps_that_shrink_alike_are_extrapolated_to_their_end() -> None:
+    end, start = np.array([1.0, -2.0]), np.array([0.3, 0.4])
+    for share in (0.5, 0.85):
+        first, second, third = (end + share**n * start for n in range(3))
+        np.testing.assert_allclose(extrapolated(first, second, third), end, atol=1e-12)
+    first, second, third = (
+        end + (-0.5) ** n * start for n in range(3)
+    )  # turning back: no shorter than they were
+    np.testing.assert_allclose(extrapolated(first, second, third), third)
+    np.testing.assert_allclose(extrapolated(end, end, end), end)
+    line = extrapolated(*(n * start for n in range(3)))  # no end in sight
+    np.testing.assert_allclose(line, 2 * FARTHEST_AHEAD * start)
+
+
+def test_extrapolation_ends_where_every_step_alone_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    correct, trials, benchmark_of = hard_cases()["every item a benchmark"]
+    answers = answers_of(correct, trials)
+    begin = unrefined(answers, benchmark_of, dims=3)
+    *ahead, sooner = refine(answers, *begin, benchmark_of)
+    monkeypatch.setattr("irt.mirt_refine.FARTHEST_AHEAD", 1.0)
+    *alone, later = refine(answers, *begin, benchmark_of)
+    assert sooner.converged and later.converged and sooner.iterations < later.iterations - 10
+    assert np.abs(probability(*ahead[:2]) - probability(*alone[:2])).max() < 5e-4
 
 
 def hard_cases() -> dict[str, tuple[IntArray, IntArray, IntArray]]:
