@@ -52,7 +52,7 @@ def plot_difficulty(path: PathLike, name: str, diagnosis: Diagnosis, gaps: Seque
     """
     figure = Figure(figsize=(7.2, 6.4), layout="constrained")
     counts, cumulative = figure.subplots(2, 1, sharex=True, height_ratios=[2, 3])
-    figure.suptitle(name, fontsize=13, fontweight="bold")
+    figure.suptitle(name, fontsize=13, fontweight="bold", parse_math=False)
     counts.set_title(
         f"{diagnosis.items:,} items    DDM {diagnosis.ddm:.4f}    Max Gap {diagnosis.max_gap:.4f}",
         fontsize=11,

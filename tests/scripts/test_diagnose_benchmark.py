@@ -207,6 +207,15 @@ def test_plot(tmp_path: Path, suffix: str, start: bytes) -> None:
     assert len(list((tmp_path / "plots").iterdir())) == 1
 
 
+def test_a_name_that_looks_like_mathematics_is_drawn_as_it_stands(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    folder = tmp_path / "$\\frac$"
+    folder.mkdir()
+    (folder / "difficulty.csv").write_text("item,b_mean\na,1\nb,2\n", encoding="utf-8")
+    done = diagnose(folder, "difficulty.csv", "--plot", "d.png")
+    assert (done.returncode, done.stderr) == (0, "Wrote d.png\n")
+
+
 def test_plot_without_matplotlib_says_how_to_install_it(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(THREE)
     done = diagnose(tmp_path, "d.csv", "--plot", "d.png", python=(sys.executable, "-I", "-S"))
