@@ -39,6 +39,8 @@ from irt.mirt_updates import (
 
 # Gauss–Hermite nodes of r and w.
 NODES = 11
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
+_WEIGHTS /= _WEIGHTS.sum()
 
 # In logits, root mean square under q.
 FARTHEST = 1.5
@@ -276,10 +278,9 @@ def _expectations(
     mean: FloatArray, sd: FloatArray, kappa: FloatArray, trials: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return r and w of logits that are Normal(mean, sd²); all of one shape."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     tanh, square, value, term = (np.zeros_like(mean) for _ in range(4))
     middle = mean / 2
-    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         # In place, as in irt/mirt_updates.py.
         np.multiply(sd, node / 2, out=value)
         value += middle
