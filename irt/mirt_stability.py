@@ -15,6 +15,9 @@ from irt.streams import Purpose, stream
 # Two from random starts, and two of each half.
 FITS_A_ROUND = 6
 
+# Below it, abilities are all but their prior, and what is left of them may be a trace of another dimension.
+LEAST_RELIABILITY = 0.05
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -44,7 +47,8 @@ class Stability:
         Of the same answers, from random starts: whether the optimum is found again, even of a dimension of noise.
     halves, shuffled_halves
         (R, D) correlation of each dimension's abilities between two fits that share no item, one to each random half of
-        every benchmark's items: whether a dimension is there for other items too. NaN where there is but one item.
+        every benchmark's items: whether a dimension is there for other items too. 0 where a half tells the models apart
+        on it by less than ``LEAST_RELIABILITY``; NaN where there is but one item.
     """
 
     refits: Agreement
@@ -98,11 +102,12 @@ def measure_stability(
             columns = [np.flatnonzero(half_of == half) for half in (0, 1)]
             if min(map(len, columns)):
                 # From start 0 as well: here the answers are in question, not the optimiser.
-                both = [
-                    _aligned(fit, turn, answers, benchmark_of, own, replace(anew, first_start=0)).theta
+                first, second = (
+                    _aligned(fit, turn, answers, benchmark_of, own, replace(anew, first_start=0))
                     for own in columns
-                ]
-                halves[kind].append(correlations(*both))
+                )
+                measured = np.minimum(reliability(first), reliability(second)) >= LEAST_RELIABILITY
+                halves[kind].append(np.where(measured, correlations(first.theta, second.theta), 0.0))
             else:
                 halves[kind].append(np.full(settings.dims, np.nan))
             done(number * FITS_A_ROUND + (position + 1) * FITS_A_ROUND // 2)
@@ -139,6 +144,12 @@ def correlations(first: FloatArray, second: FloatArray) -> FloatArray:
     x, y = first - first.mean(axis=0), second - second.mean(axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.sum(x * y, axis=0) / np.sqrt(np.sum(x**2, axis=0) * np.sum(y**2, axis=0)))
+
+
+def reliability(fit: MirtFit) -> FloatArray:
+    """Return how well each dimension's abilities are known, (D,): 1 − mean posterior variance / that of the prior."""
+    own = np.einsum("mkk->k", fit.abilities.covariance) / len(fit.theta)
+    return np.asarray(1 - own / np.diag(fit.ability_covariance))
 
 
 def shuffle(correct: IntArray, trials: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
