@@ -49,11 +49,24 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The dimensions compared, how many answers were hidden in all, and the chosen D."""
+    """The dimensions compared.
+
+    Attributes
+    ----------
+    held_out
+        Smallest D first.
+    answers
+        How many were hidden in all.
+    chosen
+        The chosen D.
+    not_converged
+        The fits that stopped at their last iteration, by D and fold, in words.
+    """
 
     held_out: tuple[HeldOut, ...]
     answers: int
     chosen: int
+    not_converged: tuple[str, ...] = ()
 
 
 def folds(trials: IntArray, count: int, seed: int) -> IntArray:
@@ -121,6 +134,7 @@ def compare_dims(
     gathered: dict[int, list[FloatArray]] = {count: [] for count in dims}
     asked: list[IntArray] = []
     model_of: list[IntArray] = []
+    not_converged: list[str] = []
     for number in range(rounds_of(trials)):
         hidden = fold == number
         seen = hide(correct, trials, hidden)
@@ -128,11 +142,14 @@ def compare_dims(
         model_of.append(np.nonzero(hidden)[0])
         for position, count in enumerate(dims):
             fit = fit_mirt(*seen, benchmark_of, replace(settings, dims=count, starts=1))
+            if not fit.converged:
+                not_converged.append(f"{count}-D of fold {number + 1}")
             chance = fit.probability()[hidden]
             gathered[count].append(cell_log_likelihood(correct[hidden], trials[hidden], chance))
             done(number * len(dims) + position + 1)
     cells = {count: np.concatenate(values) for count, values in gathered.items()}
-    return choose_dims(cells, np.concatenate(asked), np.concatenate(model_of))
+    comparison = choose_dims(cells, np.concatenate(asked), np.concatenate(model_of))
+    return replace(comparison, not_converged=tuple(not_converged))
 
 
 def rounds_of(trials: IntArray) -> int:

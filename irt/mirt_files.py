@@ -202,6 +202,10 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
             f"the refinement has not converged in {fit.refinement.iterations} iterations: predictions are nearly "
             "settled, standard deviations less so"
         )
+    if comparison.not_converged:
+        warnings.append(
+            f"of the fits that compare dimensions, these had not converged: {', '.join(comparison.not_converged)}"
+        )
     dims = fit.theta.shape[1]
     if len(comparison.held_out) > 1 and dims == comparison.held_out[-1].dims:
         more = "try more with --dims" if dims < len(benchmarks.models) - 1 else "more models could show more"

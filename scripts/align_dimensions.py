@@ -37,7 +37,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from irt.benchmark_options import (
     add_benchmark_options,
     check_dims,
-    check_outputs,
     counted,
     size_of,
     tell_size,
@@ -45,6 +44,7 @@ from irt.benchmark_options import (
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, sha256_of
 from irt.matrix_options import unfit_name
+from irt.outputs import check_outputs
 from irt.progress import progress
 
 if TYPE_CHECKING:

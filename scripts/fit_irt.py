@@ -15,18 +15,17 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import CommandParser, packages_of, proportion, run, whole_number
-from irt.io import InputError, check_output, sha256_of
+from irt.io import InputError, sha256_of
 from irt.matrix_options import add_matrix_options, check_options_beside
+from irt.outputs import check_outputs
 from irt.response_matrix import read_guessing, read_response_matrix
 from irt.settings import ESTIMATOR, SamplerSettings, available_cpus
 
@@ -125,19 +124,6 @@ def main() -> int:
         write_draws(arguments.save_draws, matrix, fit.draws)
     report(diagnostics, arguments.output_dir)
     return EXIT_NOT_CONVERGED if diagnostics["warnings"] and arguments.strict else 0
-
-
-def check_outputs(outputs: list[Path], inputs: Iterable[Path]) -> None:
-    """Find out now, not after an hour of sampling, whether the outputs can be written, and not onto an input."""
-    for output in outputs:
-        if any(output.exists() and output.samefile(path) for path in inputs):
-            raise InputError(
-                f"{output} is an input of this fit and would be overwritten; choose another folder"
-            )
-        check_output(output)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        if not os.access(output.parent, os.W_OK):
-            raise InputError(f"{output.parent}: this folder cannot be written to; choose another")
 
 
 def report(diagnostics: dict[str, Any], output_dir: Path) -> None:

@@ -37,8 +37,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_dims, check_outputs, counted, tell_size
+from irt.benchmark_options import add_benchmark_options, check_dims, counted, tell_size
 from irt.command import CommandParser, packages_of, run, whole_number
+from irt.outputs import check_outputs
 
 MOST_DIMS = 20
 MOST_DEFAULT_DIMS = 4

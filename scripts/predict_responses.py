@@ -35,13 +35,13 @@ from irt.benchmark_options import (
     add_benchmark_options,
     check_csv_name,
     check_dims,
-    check_outputs,
     counted,
     size_of,
     tell_size,
 )
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, write_csv
+from irt.outputs import check_outputs
 from irt.progress import progress
 
 if TYPE_CHECKING:

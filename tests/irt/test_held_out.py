@@ -118,6 +118,16 @@ def test_simulated_dimensions_are_chosen(true_dims: int) -> None:
     assert max(entry.log_likelihood for entry in found.held_out) < truth
 
 
+def test_fits_that_stopped_early_are_named() -> None:
+    correct = np.random.default_rng(5).binomial(1, 0.5, (8, 12))
+    answers = correct, np.ones_like(correct), np.zeros(12, dtype=int)
+    settled = compare_dims(*answers, [1], MirtSettings(), lambda done: None)
+    assert settled.not_converged == ()
+    stopped = compare_dims(*answers, [1, 2], MirtSettings(max_iterations=1), lambda done: None)
+    assert stopped.not_converged[:3] == ("1-D of fold 1", "2-D of fold 1", "1-D of fold 2")
+    assert len(stopped.not_converged) == 2 * rounds_of(answers[1])
+
+
 def test_a_cell_of_several_trials_counts_as_its_answers() -> None:
     rng = np.random.default_rng(3)
     trials, model_of = rng.integers(1, 6, 60), np.repeat(np.arange(6), 10)

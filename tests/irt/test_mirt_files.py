@@ -66,6 +66,10 @@ def test_more_dimensions_are_advised_where_the_models_can_show_them(models: int,
     assert f"2 dimensions are the most that were tried and predict best; {more}" in warnings_of(
         data, fit, compared
     )
+    assert not any("compare dimensions" in line for line in warnings_of(data, fit, compared))
+    stopped = replace(compared, not_converged=("1-D of fold 1", "2-D of fold 3"))
+    line = "of the fits that compare dimensions, these had not converged: 1-D of fold 1, 2-D of fold 3"
+    assert line in warnings_of(data, fit, stopped)
 
 
 def test_each_benchmark_has_its_own_figures_and_is_doubted_where_few_models_relate_it() -> None:

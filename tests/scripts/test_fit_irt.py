@@ -173,7 +173,10 @@ def test_constant_items_are_listed(tmp_path: Path, run_here: Run) -> None:
         (["m.csv", "--n-trials", "3", "--draws", "3"], "must be a whole number from 4 to 999999"),
         (["m.csv", "--n-trials", "3", "--method", "gibbs"], "invalid choice"),
         (["m.csv", "--n-trials", "3", "--save-draws", "d.csv"], "must end in .npz"),
-        (["m.csv", "--n-trials", "3", "--output-dir", "m.csv"], "m.csv: File exists"),
+        (
+            ["m.csv", "--n-trials", "3", "--output-dir", "m.csv"],
+            "m.csv: is a file, not a folder; choose another",
+        ),
         (
             ["log.csv", "--n-trials", "3"],
             "log.csv:1: this is a response log, one answer a row (columns model, item_id",
@@ -185,7 +188,7 @@ def test_constant_items_are_listed(tmp_path: Path, run_here: Run) -> None:
         (["m.csv", "--n-trials", "3", "--seed", "4294967296"], "from 0 to 4294967295"),
         (
             ["difficulty.csv", "--n-trials", "3", "--output-dir", "."],
-            "difficulty.csv is an input of this fit",
+            "difficulty.csv is an input and would be overwritten",
         ),
     ],
 )
