@@ -7,9 +7,9 @@ work, and on a busy machine four times as long as one thread takes in all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def one_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
@@ -17,7 +17,13 @@ def one_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _libraries().limit(limits=1, user_api="blas"):
             return function(*args, **kwargs)
 
     return limited
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the libraries that are loaded, NumPy's among them: looking for them takes longer than a small fit."""
+    return ThreadpoolController()

@@ -59,8 +59,10 @@ def whole_number(lowest: int, highest: int = 999_999) -> Callable[[str], int]:
 
 def proportion(*, zero: bool, one: bool) -> Callable[[str], float]:
     """Return a parser of numbers between 0 and 1, with or without either end, for argparse."""
-    start = "from 0 to" if zero else "above 0 and"
-    end = "1" if one else "below 1"
+    if zero:
+        interval = "from 0 to 1" if one else "from 0 to below 1"
+    else:
+        interval = "above 0 and at most 1" if one else "above 0 and below 1"
 
     def parse(text: str) -> float:
         try:
@@ -68,7 +70,7 @@ def proportion(*, zero: bool, one: bool) -> Callable[[str], float]:
         except ValueError:
             value = math.nan  # inside no interval
         if not 0 <= value <= 1 or (value == 0 and not zero) or (value == 1 and not one):
-            raise argparse.ArgumentTypeError(f"must be a number {start} {end}, found {text!r}")
+            raise argparse.ArgumentTypeError(f"must be a number {interval}, found {text!r}")
         return value
 
     return parse

@@ -50,7 +50,8 @@ PATIENCE = 30
 FARTHEST_AHEAD = 10.0
 
 # It is done when an iteration moves the probabilities, at the means of q, by less than this, root mean square. Where
-# the learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: fifty are left.
+# the learned priors of many dimensions are still settling, steps shrink by a few percent an iteration: the
+# way that is left is some fifty of the last one.
 ITERATIONS = 600
 TOLERANCE = 2e-6
 
@@ -123,8 +124,8 @@ def extrapolated(first: FloatArray, second: FloatArray, third: FloatArray) -> Fl
     """Return where three successive values (of any shape) are heading, no nearer than the third.
 
     Squared extrapolation, scheme S3 of Varadhan & Roland (2008, Scandinavian Journal of Statistics 35): where abilities
-    and items wait for each other, every step is a little shorter than the last, and this saves most of them. It cannot
-    change where they end.
+    and items wait for each other, every step is a little shorter than the last, and this saves most of them. Its fixed
+    points are those of the steps.
     """
     change = second - first
     bend = third - second - change

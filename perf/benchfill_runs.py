@@ -33,6 +33,7 @@ from tests.benchfill_simulation import (
     pool_with_gap,
     verifiers,
 )
+from verifier.items import Item
 from verifier.simulated.families import ABILITIES, true_difficulty
 from verifier.simulated.rewriter import RewriterHabits
 from verifier.trials import Job
@@ -285,8 +286,8 @@ def _caught(state: RunState, rewriter: SimulatedRewriter, fault: str) -> tuple[i
     return len(names), caught, sum(decision.decision != ACCEPTED for decision in last) - caught
 
 
-def _form(item: object) -> tuple[object, ...]:
-    return getattr(item, "answer_type"), len(getattr(item, "choices"))  # noqa: B009
+def _form(item: Item) -> tuple[str, int]:
+    return item.answer_type, len(item.choices)
 
 
 def _pass_rates(calibrated: Calibrated) -> dict[str, float]:

@@ -36,6 +36,9 @@ NEW_DIMS, NEW_FOLDS, KNOWN = (1, 2, 4), 5, 20
 SUBSET_DIMS, FRACTIONS, MODEL_FOLDS, DRAWS = 2, (0.1, 0.5), 5, 20
 
 
+type MicroScores = dict[tuple[str, str, str], Score]
+
+
 class RealSet(NamedTuple):
     """Benchmarks, the dimensions to compare, and what the prototype reached, with which D if that is known."""
 
@@ -122,8 +125,7 @@ def print_set(name: str, data: Benchmarks) -> list[Bar]:
     """Print the rows of table 1 of a set; return its bars."""
     expected = SETS[name]
     cells, unconverged = predict_cells(data, expected.dims)
-    scores = score_predictions(cells, data.names, (ADDITIVE, BENCHMARK_MEAN), SEED)
-    micro = {(one.predictor, one.baseline, one.metric): one for one in scores if one.average == "micro"}
+    micro = micro_scores(cells, data)
     comparison = compare(cells, expected.dims)
     best = next(entry.dims for entry in comparison.held_out if entry.behind == 0)
     for predictor in (BENCHMARK_MEAN, ADDITIVE, FIXED, *(f"{count}-D" for count in expected.dims)):
@@ -131,8 +133,7 @@ def print_set(name: str, data: Benchmarks) -> list[Bar]:
             word for word, dims in (("best", best), ("chosen", comparison.chosen)) if predictor == f"{dims}-D"
         ]
         print(
-            f"{name:3} {predictor:18}{micro[predictor, '', 'accuracy'].value:9.4f}"
-            f"{micro[predictor, '', 'log-loss'].value:10.4f}"
+            f"{name:3} {predictor:18}{accuracy_and_loss(micro, predictor)}"
             f"{less_than(micro, predictor, BENCHMARK_MEAN):>27}{less_than(micro, predictor, ADDITIVE):>27}"
             f"  {', '.join(words)}".rstrip(),
             flush=True,
@@ -165,7 +166,18 @@ def print_set(name: str, data: Benchmarks) -> list[Bar]:
     ]
 
 
-def less_than(micro: dict[tuple[str, str, str], Score], predictor: str, baseline: str) -> str:
+def micro_scores(cells: PredictedCells, data: Benchmarks) -> MicroScores:
+    """Return the scores over all answers, by predictor, baseline ("" for none) and metric."""
+    scores = score_predictions(cells, data.names, (ADDITIVE, BENCHMARK_MEAN), SEED)
+    return {(one.predictor, one.baseline, one.metric): one for one in scores if one.average == "micro"}
+
+
+def accuracy_and_loss(micro: MicroScores, predictor: str) -> str:
+    """Return both as two columns."""
+    return f"{micro[predictor, '', 'accuracy'].value:9.4f}{micro[predictor, '', 'log-loss'].value:10.4f}"
+
+
+def less_than(micro: MicroScores, predictor: str, baseline: str) -> str:
     """Return by how much the log-loss is below a baseline's, with its interval."""
     if predictor == baseline:
         return ""
@@ -186,12 +198,11 @@ def print_new(name: str, data: Benchmarks, protocol: Protocol) -> None:
         seed=SEED,
         report=lambda done: None,
     )
-    scores = score_predictions(cells, data.names, (ADDITIVE, BENCHMARK_MEAN), SEED)
-    micro = {(one.predictor, one.baseline, one.metric): one for one in scores if one.average == "micro"}
+    micro = micro_scores(cells, data)
     for predictor in (BENCHMARK_MEAN, ADDITIVE, *(f"{count}-D" for count in NEW_DIMS)):
         print(
-            f"{name:3} new {protocol:7}{predictor:15}{micro[predictor, '', 'accuracy'].value:9.4f}"
-            f"{micro[predictor, '', 'log-loss'].value:10.4f}{less_than(micro, predictor, ADDITIVE):>27}".rstrip(),
+            f"{name:3} new {protocol:7}{predictor:15}{accuracy_and_loss(micro, predictor)}"
+            f"{less_than(micro, predictor, ADDITIVE):>27}".rstrip(),
             flush=True,
         )
     print(f"{name:3} fits that had not converged: {len(unconverged)}", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from irt.command import printable
+from irt.command import printable, proportion
 from tests.signals import allow_interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +25,34 @@ def difficulties(tmp_path: Path) -> Path:
     path = tmp_path / "difficulty.csv"
     path.write_text("item,b_mean\n" + "".join(f"q{i},{i * i}\n" for i in range(20_000)))
     return path
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "interval"),
+    [
+        (True, True, "from 0 to 1"),
+        (True, False, "from 0 to below 1"),
+        (False, True, "above 0 and at most 1"),
+        (False, False, "above 0 and below 1"),
+    ],
+)
+def test_proportions_with_and_without_the_ends(zero: bool, one: bool, interval: str) -> None:
+    parse = proportion(zero=zero, one=one)
+    assert parse("0.25") == 0.25 and parse("1e-9") == 1e-9
+    for text, taken in (
+        ("0", zero),
+        ("1", one),
+        ("-0.1", False),
+        ("1.1", False),
+        ("nan", False),
+        ("x", False),
+    ):
+        if taken:
+            assert parse(text) == float(text)
+            continue
+        with pytest.raises(argparse.ArgumentTypeError) as caught:
+            parse(text)
+        assert str(caught.value) == f"must be a number {interval}, found {text!r}"
 
 
 def test_a_reader_that_stops_early_is_no_error(difficulties: Path) -> None:
