@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -17,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import IntArray
 from irt.convergence import Estimates, convergence_warnings
-from irt.io import PathLike, atomic_path, atomic_writer, sha256_of, write_rows
+from irt.io import PathLike, atomic_path, atomic_writer, remove_file, sha256_of, write_rows
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -45,8 +44,7 @@ def write_fit(output_dir: Path, matrix: ResponseMatrix, fit: RaschFit, diagnosti
         for handle in (difficulty_file, ability_file, diagnostics_file):
             handle.flush()
         # It vouches for the other two: the old one goes before they change, the new one comes after them.
-        # Where its name is a link, that stays.
-        Path(os.path.realpath(output_dir / "diagnostics.json")).unlink(missing_ok=True)
+        remove_file(output_dir / "diagnostics.json")
 
 
 def _write_estimates(

@@ -119,6 +119,11 @@ def check_output(path: PathLike) -> None:
         raise InputError(f"{path}: is a folder or a device; name a file to write")
 
 
+def remove_file(path: PathLike) -> None:
+    """Remove a file if it is there: what vouches for others goes before they change. Where it is a link, that stays."""
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def atomic_writer(path: PathLike) -> Iterator[TextIO]:
     """Open ``path`` for writing UTF-8 text that appears there whole, when the block ends, or not at all."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from irt.arrays import FloatArray
 from irt.held_out import WORTH_A_DIMENSION, Comparison
-from irt.io import atomic_writer, write_rows
+from irt.io import atomic_writer, remove_file, write_rows
 from irt.mirt import MirtFit
 from irt.mirt_data import Benchmarks
 from irt.mirt_stability import Agreement, Stability
@@ -129,9 +128,8 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
         fit_file.write("\n")
         for handle in (abilities_file, items_file, fit_file):
             handle.flush()
-        # It vouches for the other two: the old one goes before they change, the new one comes after them. Where its
-        # name is a link, that stays.
-        Path(os.path.realpath(output_dir / "fit.json")).unlink(missing_ok=True)
+        # It vouches for the other two: the old one goes before they change, the new one comes after them.
+        remove_file(output_dir / "fit.json")
 
 
 def _rows(names: Sequence[list[str]], values: FloatArray) -> list[list[str]]:

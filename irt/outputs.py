@@ -45,6 +45,9 @@ def _check_folder(folder: Path) -> None:
     """Refuse a folder that is a file, or in which, or in the nearest above it that is there, nothing can be made."""
     while not os.path.lexists(folder):
         folder = folder.parent
+    if folder.is_symlink() and not folder.exists():
+        # Making it could fill the place where a disk is to be mounted.
+        raise InputError(f"{folder}: is a link to a folder that is not there; make that, or choose another")
     if not folder.is_dir():
         raise InputError(f"{folder}: is a file, not a folder; choose another")
     try:

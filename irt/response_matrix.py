@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass
 
 from irt.io import InputError, PathLike, csv_rows, open_text
+from irt.responses import COLUMNS as LOG_COLUMNS
 
 SHOWN_OFFENDERS = 5
-
-LOG_COLUMNS = ("model", "item_id", "trial", "correct")
 
 # "3.0" is what pandas writes for a whole number in a column with blanks. Nobody asks an item a million times.
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,6})(?:\.0*)?")

@@ -14,7 +14,6 @@ Nothing is installed for this: any Python from 3.9 on runs it.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Iterable
@@ -22,7 +21,7 @@ from typing import Iterable
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.command import CommandParser, run, whole_number
-from irt.io import InputError, atomic_writer, csv_rows, open_text, write_csv, write_rows
+from irt.io import InputError, atomic_writer, csv_rows, open_text, remove_file, write_csv, write_rows
 from irt.matrix_options import named_as_trials, trials_paths
 from irt.responses import Numbers, ResponseCounts, check_trials, count_responses
 
@@ -58,14 +57,18 @@ def same_file(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def refuse_stale_trials(paths: Iterable[Path]) -> None:
-    """Stop if a trials file is there that this run does not replace: it would be taken for this matrix's."""
-    for path in paths:
-        if path.exists():
+def refuse_stale_trials(output: Path, trials_output: Path, *, replaced: bool) -> None:
+    """Stop if trials are there that this run does not replace: beside the matrix, or where --trials-output says."""
+    for path in trials_paths(output):
+        if path.exists() and not (replaced and same_file(path, trials_output)):
             raise InputError(
                 f"{path} is there from an earlier run, and would be taken for the trials of the new matrix, which it "
                 "does not fit; delete it"
             )
+    if trials_output.exists() and not replaced:
+        raise InputError(
+            f"{trials_output} is there, and this run writes no trials; delete it or leave out --trials-output"
+        )
 
 
 def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | None) -> None:
@@ -79,8 +82,8 @@ def write_matrices(counts: ResponseCounts, output: Path, trials_output: Path | N
         write_rows(matrix, header, named(counts.models, counts.correct))
         for handle in (trials, matrix):
             handle.flush()
-        # Killed between the two, it must not leave a new matrix beside the trials of an old one. A link stays.
-        Path(os.path.realpath(output)).unlink(missing_ok=True)
+        # Killed between the two, it must not leave a new matrix beside the trials of an old one.
+        remove_file(output)
 
 
 def named(models: Iterable[str], numbers: Numbers) -> Iterable[list[object]]:
@@ -124,13 +127,10 @@ def main() -> int:
     )
     args = parser.parse_args()
 
-    beside = trials_paths(args.output)
-    trials_output = args.trials_output or beside[0]
+    trials_output = args.trials_output or trials_paths(args.output)[0]
     check_paths(args.responses, args.output, trials_output)
-    stale = [path for path in beside if not same_file(path, trials_output)]
-    if not args.allow_missing:
-        stale.append(trials_output)  # without blanks no trials file is ever written
-    refuse_stale_trials(stale)  # before the long read
+    # Before the long read; only with --allow-missing can some pair have fewer trials, which are then written.
+    refuse_stale_trials(args.output, trials_output, replaced=args.allow_missing)
 
     source = str(args.responses)
     with open_text(source) as handle:
@@ -138,8 +138,7 @@ def main() -> int:
     check_trials(source, counts, args.n_trials, args.allow_missing)
 
     uneven = counts.uneven(args.n_trials)
-    if not uneven:
-        refuse_stale_trials([trials_output])
+    refuse_stale_trials(args.output, trials_output, replaced=uneven)
     write_matrices(counts, args.output, trials_output if uneven else None)
     print_notes(counts)
     written = f"{args.output} and {trials_output}" if uneven else str(args.output)

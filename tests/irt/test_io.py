@@ -14,7 +14,16 @@ import pytest
 
 from irt.convergence import Estimates
 from irt.fit_files import write_fit
-from irt.io import InputError, atomic_path, atomic_writer, csv_rows, open_text, sha256_of, write_csv
+from irt.io import (
+    InputError,
+    atomic_path,
+    atomic_writer,
+    csv_rows,
+    open_text,
+    remove_file,
+    sha256_of,
+    write_csv,
+)
 from irt.rasch import RaschFit
 from irt.response_matrix import ResponseMatrix
 
@@ -72,6 +81,14 @@ def test_a_link_keeps_pointing_to_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to("real.csv")
     write_csv(tmp_path / "link.csv", ["new"], [])
     assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real.csv").read_text() == "new\n"
+
+
+def test_what_a_link_points_to_is_removed_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    for _ in range(2):  # the second time there is nothing to remove
+        remove_file(tmp_path / "link.json")
+        assert (tmp_path / "link.json").is_symlink() and not (tmp_path / "real.json").exists()
 
 
 def test_what_is_not_a_file_is_never_replaced(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("out/a.csv").symlink_to("target.csv")
     Path("out/b.csv").symlink_to("target.csv")
     Path("out/lost.csv").symlink_to("../one.csv/x.csv")
+    Path("gone").symlink_to("unmounted/disk")
     return tmp_path
 
 
@@ -43,6 +44,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["one.csv/fit.csv"], "one.csv: is a file, not a folder; choose another"),
         (["one.csv/new/fit.csv"], "one.csv: is a file, not a folder; choose another"),
         (["out/lost.csv"], "one.csv: is a file, not a folder; choose another"),
+        (["gone/fit.csv"], "gone: is a link to a folder that is not there; make that, or choose another"),
+        (["gone/new/fit.csv"], "gone: is a link to a folder that is not there"),
         (["out/a.csv", "out/b.csv"], "out/b.csv and out/a.csv are the same file; remove the link"),
         (["out/new.csv", "new/folder/new.csv", "out/a.csv"], None),
     ],

@@ -151,6 +151,21 @@ def test_a_trials_file_of_an_earlier_run_never_stays_beside_a_matrix_it_does_not
     )
 
 
+@pytest.mark.parametrize("options", [[], ["--allow-missing"]])
+def test_a_file_elsewhere_is_refused_only_if_no_trials_are_written(
+    tmp_path: Path, options: list[str]
+) -> None:
+    (tmp_path / "keep.csv").write_text("old")
+    (tmp_path / "r.csv").write_text(EXAMPLE)
+    arguments = ["r.csv", "--n-trials", "2", "--output", "m.csv", "--trials-output", "keep.csv"]
+    assert refuse(tmp_path, *arguments, *options) == (
+        "keep.csv is there, and this run writes no trials; delete it or leave out --trials-output"
+    )
+    (tmp_path / "r.csv").write_text(UNEVEN)
+    done = prepare(tmp_path, *arguments, "--allow-missing")
+    assert done.returncode == 0 and (tmp_path / "keep.csv").read_text().startswith("model,q0,q1\n")
+
+
 def test_outputs_that_are_links_stay_links(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text(UNEVEN)
     (tmp_path / "kept").mkdir()
