@@ -228,11 +228,13 @@ def better_scaled(
 ) -> tuple[tuple[Gaussian, Gaussian, Gaussian], float]:
     """Return the model restandardised, or as it is if that has a smaller divergence, and its divergence.
 
-    The weak prior on the priors is not the same after such a map, and may have preferred them as they were.
+    The weak prior on the priors is not the same after such a map, and may have preferred them as they were. What the
+    items lose to their priors is: a map of both leaves a Kullback–Leibler divergence as it was.
     """
-    loss = divergences(abilities, items, prior, benchmark_of)
+    of_items = item_divergence(items, prior, benchmark_of)
+    loss = of_items + ability_divergence(abilities) + prior_loss(prior)
     moved = restandardise(abilities, items, prior)
-    moved_loss = divergences(*moved, benchmark_of)
+    moved_loss = of_items + ability_divergence(moved[0]) + prior_loss(moved[2])
     return (moved, moved_loss) if moved_loss < loss else ((abilities, items, prior), loss)
 
 
@@ -246,14 +248,26 @@ def divergences(abilities: Gaussian, items: Gaussian, prior: Gaussian, benchmark
 
     Constants that no update changes are left out.
     """
-    log_det_abilities = np.linalg.slogdet(abilities.covariance)[1].sum()
-    loss = np.trace(abilities.second_moment().sum(axis=0)) - log_det_abilities - abilities.mean.size
-    precision = np.linalg.inv(prior.covariance)
+    return ability_divergence(abilities) + item_divergence(items, prior, benchmark_of) + prior_loss(prior)
+
+
+def ability_divergence(abilities: Gaussian) -> float:
+    """Return KL(q(θ)) from Normal(0, I)."""
+    loss = np.trace(abilities.second_moment().sum(axis=0)) - abilities.mean.size
+    return float(loss - np.linalg.slogdet(abilities.covariance)[1].sum()) / 2
+
+
+def item_divergence(items: Gaussian, prior: Gaussian, benchmark_of: IntArray) -> float:
+    """Return KL(q(a, d)) from the priors of the benchmarks."""
     log_det = np.linalg.slogdet(prior.covariance)[1]
-    size = items.mean.shape[1]
-    lean = _scatter(items, prior.mean, benchmark_of) + PRIOR_ITEMS * weak_covariance(size)
-    count = np.bincount(benchmark_of, minlength=len(log_det)) + PRIOR_ITEMS
-    loss += np.vdot(precision, lean) + np.vdot(count, log_det)
-    loss += np.vdot(prior.mean**2, 1 / np.diag(weak_mean_covariance(size)) + np.zeros_like(prior.mean))
-    loss -= np.linalg.slogdet(items.covariance)[1].sum() + items.mean.size
-    return float(loss) / 2
+    loss = np.vdot(np.linalg.inv(prior.covariance), _scatter(items, prior.mean, benchmark_of))
+    loss += np.vdot(np.bincount(benchmark_of, minlength=len(log_det)), log_det)
+    return float(loss - np.linalg.slogdet(items.covariance)[1].sum() - items.mean.size) / 2
+
+
+def prior_loss(prior: Gaussian) -> float:
+    """Return −log of the weak prior's density of the priors, up to a constant."""
+    size = prior.mean.shape[1]
+    leaning = np.sum(np.linalg.inv(prior.covariance) * weak_covariance(size))
+    loss = PRIOR_ITEMS * (leaning + np.linalg.slogdet(prior.covariance)[1].sum())
+    return float(loss + np.sum(prior.mean**2 / np.diag(weak_mean_covariance(size)))) / 2
