@@ -66,6 +66,14 @@ def find_trials(matrix: Path) -> Path | None:
     return next((path for path in trials_paths(matrix) if path.is_file()), None)
 
 
+def matrix_of_trials(path: Path) -> Path | None:
+    """Return the matrix beside a file that is called as trials are, of which these are the trials, if it is there."""
+    stem = matrix_stem(path)
+    name = PREPARED if stem == TRIALS else stem.removesuffix(f".{TRIALS}")
+    matrices = [path.with_name(f"{name}{suffix}") for suffix in (".csv", ".csv.gz")]
+    return next((matrix for matrix in matrices if matrix.is_file() and find_trials(matrix) == path), None)
+
+
 def trials_of_no_matrix(matrix: Path) -> Path | None:
     """Return a trials.csv beside a NAME.csv, unless a response_matrix.csv is there too, whose trials it then has."""
     if prepared_beside(matrix) is not None:

@@ -19,9 +19,9 @@ from irt.matrix_options import (
     PREPARED,
     TRIALS,
     find_trials,
+    matrix_of_trials,
     matrix_stem,
     named_as_trials,
-    prepared_beside,
     trials_of_no_matrix,
     trials_paths,
     unfit_name,
@@ -136,7 +136,8 @@ def read_benchmarks(
         files = (path, trials_path, description)
         inputs += [InputFile(name, file, sha256_of(file)) for file in files if file]
         if trials:
-            warnings += _trials_warnings(name, matrix, trials)
+            source = f"n_trials in {description.name}" if description else "--n-trials"
+            warnings += _trials_warnings(name, matrix, trials, source)
     models_of = {name: matrix.models for name, matrix in matrices.items()}
     models = tuple(dict.fromkeys(model for models in models_of.values() for model in models))
     if len(matrices) > 1:
@@ -173,9 +174,7 @@ def _check_matrix_path(path: Path) -> None:
             f"{PREPARED}.csv, a name in UTF-8 without control characters"
         )
     if named_as_trials(path):
-        matrix = (
-            prepared_beside(path) if stem == TRIALS else path.with_name(path.name.replace(f".{TRIALS}", ""))
-        )
+        matrix = matrix_of_trials(path)
         if matrix is not None:
             raise InputError(
                 f"{path}: has the trials of a matrix and is none; give {matrix.name}, which finds it"
@@ -219,16 +218,17 @@ def _described_trials(path: Path) -> tuple[Path, int]:
     return description, value
 
 
-def _trials_warnings(name: str, matrix: ResponseMatrix, trials: int) -> list[str]:
+def _trials_warnings(name: str, matrix: ResponseMatrix, trials: int, source: str) -> list[str]:
     """Return a warning if no cell has all its trials right, as where the counts are of fewer trials.
 
-    A matrix without any right answer says nothing of how many trials there were.
+    A matrix without any right answer says nothing of how many trials there were. ``source`` says where their number is
+    from.
     """
     most = max(map(max, matrix.correct))
     asked = sum(bool(count) for row in matrix.trials for count in row)
     if asked < ENOUGH_CELLS or most in (0, trials):
         return []
-    return [f"no cell of {name!r} has more than {most:,} of {trials:,} correct: is --n-trials right?"]
+    return [f"no cell of {name!r} has more than {most:,} of {trials:,} correct: is {source} right?"]
 
 
 def _join(matrices: dict[str, ResponseMatrix], models: tuple[str, ...]) -> Benchmarks:

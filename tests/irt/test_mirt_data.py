@@ -166,14 +166,34 @@ def test_a_file_of_trials_is_no_benchmark(tmp_path: Path, matrix: str, trials: s
     assert found.inputs == read_benchmarks([path]).inputs
 
 
-def test_trials_without_their_matrix_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, "one.trials.csv.gz", "model,x\na,2\nb,2\n")
+@pytest.mark.parametrize(
+    ("trials", "beside", "message"),
+    [
+        ("one.trials.csv.gz", "one.csv", "has the trials of a matrix and is none; give one.csv, which finds it"),
+        ("one.trials.csv", "one.csv.gz", "has the trials of a matrix and is none; give one.csv.gz, which finds it"),
+        ("a.trials.b.trials.csv", "a.trials.b.csv", "is none; give a.trials.b.csv, which finds it"),
+        ("one.trials.csv", "a.csv", "of which matrix are these trials? Rename it NAME.trials.csv, or remove it"),
+        # A response_matrix.csv has its trials in trials.csv.
+        ("response_matrix.trials.csv", "response_matrix.csv", "of which matrix are these trials? Rename it"),
+    ],
+)  # fmt: skip
+def test_trials_without_their_matrix_are_refused(
+    tmp_path: Path, trials: str, beside: str, message: str
+) -> None:
+    path = write(tmp_path, trials, "model,x\na,2\nb,2\n")
+    write(tmp_path, beside, "model,x\na,2\nb,1\n")
     with pytest.raises(InputError) as caught:
         read_benchmarks([path], n_trials=2)
-    assert (
-        str(caught.value)
-        == f"{path}: has the trials of a matrix and is none; give one.csv.gz, which finds it"
-    )
+    assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
+
+
+def test_trials_packed_twice_belong_to_one_file_alone(tmp_path: Path) -> None:
+    """The matrix reads one.trials.csv, so nobody finds the packed ones."""
+    one = write(tmp_path, "one.csv", "model,x\na,1\nb,0\n")
+    packed = write(tmp_path, "one.trials.csv.gz", "model,x\na,2\nb,2\n")
+    write(tmp_path, "one.trials.csv", "model,x\na,1\nb,1\n")
+    with pytest.raises(InputError, match=r"one\.trials\.csv\.gz: of which matrix are these trials\?"):
+        read_benchmarks([one, packed])
 
 
 @pytest.mark.parametrize("beside", ["trials.csv", "trials.csv.gz"])
@@ -265,7 +285,7 @@ def test_trials_that_no_cell_uses_up_are_doubted(tmp_path: Path) -> None:
     assert read_benchmarks([once], n_trials=3).warnings == (warning,)
     assert read_benchmarks([once], n_trials=1).warnings == ()
     write(tmp_path, "once.json", '{"n_trials": 3}')
-    assert read_benchmarks([once]).warnings == (warning,)
+    assert read_benchmarks([once]).warnings == (warning.replace("--n-trials", "n_trials in once.json"),)
     # Nobody right says nothing of the trials, and few cells say little.
     wrong = write(tmp_path, "wrong.csv", matrix_of(models, "x").replace(",1", ",0"))
     few = write(tmp_path, "few.csv", matrix_of(models[:10], "x"))
