@@ -130,9 +130,7 @@ def fit_without(
     asked = data.trials.copy()
     asked[:, data.benchmark_of == benchmark] = 0
     frozen = score_models(rotate(whole, turn), np.where(asked > 0, data.correct, 0), asked)
-    error = np.diagonal(fit.abilities.covariance, axis1=1, axis2=2)
-    reliability = 1 - error / np.diag(fit.ability_covariance)
-    return Without(fit.theta, frozen.mean, reliability, int(groups_of(trials).max()) + 1, fit.converged)
+    return Without(fit.theta, frozen.mean, fit.reliability, int(groups_of(trials).max()) + 1, fit.converged)
 
 
 def align(

@@ -137,6 +137,12 @@ class MirtFit:
         return self.items.mean[:, -1]
 
     @property
+    def reliability(self) -> FloatArray:
+        """How well each ability is known, (M, D): 1 − its posterior variance / that of the prior."""
+        error = np.diagonal(self.abilities.covariance, axis1=1, axis2=2)
+        return np.asarray(1 - error / np.diag(self.ability_covariance))
+
+    @property
     def converged(self) -> bool:
         """Whether the start that was kept met its tolerance, and its refinement that of irt/mirt_refine.py."""
         return self.starts.converged[0] and self.refinement.converged

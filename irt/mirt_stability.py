@@ -15,8 +15,8 @@ from irt.streams import Purpose, stream
 # Two from random starts, and two of each half.
 FITS_A_ROUND = 6
 
-# Below it, abilities are all but their prior, and what is left of them may be a trace of another dimension.
-LEAST_RELIABILITY = 0.05
+# Below it a dimension is idle: its abilities are all but their prior, and what is left may be a trace of another one.
+IDLE_RELIABILITY = 0.05
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,27 @@ class Stability:
         Of the same answers, from random starts: whether the optimum is found again, even of a dimension of noise.
     halves, shuffled_halves
         (R, D) correlation of each dimension's abilities between two fits that share no item, one to each random half of
-        every benchmark's items: whether a dimension is there for other items too. 0 where a half tells the models apart
-        on it by less than ``LEAST_RELIABILITY``; NaN where there is but one item.
+        every benchmark's items: whether a dimension is there for other items too. NaN where a half does not measure the
+        dimension, as its reliability is below ``IDLE_RELIABILITY``, and where there is but one item.
+    not_converged
+        How many of the ``FITS_A_ROUND`` · R fits stopped at their last iteration.
     """
 
     refits: Agreement
     shuffled_refits: Agreement
     halves: FloatArray
     shuffled_halves: FloatArray
+    not_converged: int = 0
+
+    @property
+    def not_measured(self) -> IntArray:
+        """In how many of the R rounds the halves have no correlation, (D,): such a dimension did not come again."""
+        return np.isnan(self.halves).sum(axis=0)
+
+    @property
+    def shuffled_not_measured(self) -> IntArray:
+        """The same of the shuffled halves, (D,): there a dimension that is not measured is as it should be."""
+        return np.isnan(self.shuffled_halves).sum(axis=0)
 
 
 def measure_stability(
@@ -83,6 +96,7 @@ def measure_stability(
     expected = fit.probability()[asked]
     reference = rotate(fit, turn)
     everything = np.arange(len(benchmark_of))
+    not_converged = 0
     rows: dict[str, list[tuple[FloatArray, FloatArray, float]]] = {"as given": [], "shuffled": []}
     halves: dict[str, list[FloatArray]] = {"as given": [], "shuffled": []}
     for number in range(refits):
@@ -92,6 +106,7 @@ def measure_stability(
         half_of = split_items(benchmark_of, rng)
         for position, (kind, answers) in enumerate((("as given", (correct, trials)), ("shuffled", shuffled))):
             again = _aligned(fit, turn, answers, benchmark_of, everything, anew)
+            not_converged += not again.converged
             rows[kind].append(
                 (
                     correlations(again.a, reference.a),
@@ -106,13 +121,17 @@ def measure_stability(
                     _aligned(fit, turn, answers, benchmark_of, own, replace(anew, first_start=0))
                     for own in columns
                 )
-                measured = np.minimum(reliability(first), reliability(second)) >= LEAST_RELIABILITY
-                halves[kind].append(np.where(measured, correlations(first.theta, second.theta), 0.0))
+                not_converged += (not first.converged) + (not second.converged)
+                known = np.minimum(first.reliability.mean(axis=0), second.reliability.mean(axis=0))
+                found = correlations(first.theta, second.theta)
+                halves[kind].append(np.where(known >= IDLE_RELIABILITY, found, np.nan))
             else:
                 halves[kind].append(np.full(settings.dims, np.nan))
             done(number * FITS_A_ROUND + (position + 1) * FITS_A_ROUND // 2)
     refitted, of_shuffled = (Agreement(*map(np.array, zip(*rows[kind], strict=True))) for kind in rows)
-    return Stability(refitted, of_shuffled, np.array(halves["as given"]), np.array(halves["shuffled"]))
+    return Stability(
+        refitted, of_shuffled, np.array(halves["as given"]), np.array(halves["shuffled"]), not_converged
+    )
 
 
 def _aligned(
@@ -144,12 +163,6 @@ def correlations(first: FloatArray, second: FloatArray) -> FloatArray:
     x, y = first - first.mean(axis=0), second - second.mean(axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.sum(x * y, axis=0) / np.sqrt(np.sum(x**2, axis=0) * np.sum(y**2, axis=0)))
-
-
-def reliability(fit: MirtFit) -> FloatArray:
-    """Return how well each dimension's abilities are known, (D,): 1 − mean posterior variance / that of the prior."""
-    own = np.einsum("mkk->k", fit.abilities.covariance) / len(fit.theta)
-    return np.asarray(1 - own / np.diag(fit.ability_covariance))
 
 
 def shuffle(correct: IntArray, trials: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

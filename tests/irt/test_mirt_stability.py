@@ -41,14 +41,16 @@ def test_real_dimensions_come_again_and_shuffled_ones_do_not() -> None:
     assert len({0.0, *found.refits.predictions}) == 3
     assert found.refits.predictions.max() < 0.01 < 0.1 < found.shuffled_refits.predictions.min()
     assert found.shuffled_refits.abilities.max() < 0.5 and found.shuffled_refits.loadings.max() < 0.5
-    assert found.halves.min() > 0.8 and np.abs(found.shuffled_halves).max() < 0.5
+    assert found.halves.min() > 0.8 and found.not_measured.tolist() == [0, 0]
+    assert np.nanmax(np.abs(found.shuffled_halves), initial=0) < 0.5
+    assert found.not_converged == 0
 
 
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_dimension_of_noise_does_not_come_again_in_other_items(seed: int) -> None:
-    """One true ability, two dimensions: other items find its idle one again by chance alone.
+    """One true ability, two dimensions: no item loads on the idle one.
 
-    With seed 0 no item loads on it at all, and what is left of its abilities is a trace of the other dimension.
+    What is left of its abilities is a trace of the other dimension, which correlates with that of the other half.
     """
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=80)
@@ -60,7 +62,15 @@ def test_a_dimension_of_noise_does_not_come_again_in_other_items(seed: int) -> N
         fit, canonical(fit)[1], correct, trials, benchmark_of, settings, 2, lambda _: None
     )
     assert found.halves[:, 0].min() > 0.8
-    assert found.halves[:, 1].min() < 0.5
+    assert found.not_measured.tolist() == [0, 2] and np.isnan(found.halves[:, 1]).all()
+
+
+def test_fits_that_stopped_early_are_counted() -> None:
+    correct = np.random.default_rng(3).binomial(1, 0.5, (12, 10))
+    trials, benchmark_of, hasty = np.ones_like(correct), np.arange(10) % 2, MirtSettings(max_iterations=1)
+    fit = fit_mirt(correct, trials, benchmark_of, hasty)
+    found = measure_stability(fit, np.eye(2), correct, trials, benchmark_of, hasty, 2, lambda _: None)
+    assert found.not_converged == 12
 
 
 def test_halves_share_out_the_items_of_every_benchmark() -> None:
