@@ -13,7 +13,7 @@ from irt.alignment import LOWEST_AGREEMENT, LOWEST_RELIABILITY, NEEDS_ALL, Align
 from irt.arrays import FloatArray
 from irt.intervals import Figure
 from irt.io import atomic_path, atomic_writer, write_rows
-from irt.tables import NOT_KNOWN, Table, as_text
+from irt.tables import NOT_KNOWN, Table, as_text, rounded
 
 
 def fields(row: Alignment) -> dict[str, Any]:
@@ -21,10 +21,10 @@ def fields(row: Alignment) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in vars(row).items():
         if isinstance(value, Figure):
-            found[name] = _figure(value.value)
-            found |= {f"{name}_low": _figure(value.low), f"{name}_high": _figure(value.high)}
+            found[name] = rounded(value.value, 6)
+            found |= {f"{name}_low": rounded(value.low, 6), f"{name}_high": rounded(value.high, 6)}
         else:
-            found[name] = _figure(value) if isinstance(value, float) else value
+            found[name] = rounded(value, 6) if isinstance(value, float) else value
     return found
 
 
@@ -139,7 +139,3 @@ def _with_interval(figure: Figure) -> str:
 
 def _number(value: float) -> str:
     return NOT_KNOWN if math.isnan(value) else f"{value:z.2f}"
-
-
-def _figure(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), 6)

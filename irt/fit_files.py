@@ -19,6 +19,7 @@ from irt.convergence import Estimates, convergence_warnings
 from irt.io import PathLike, atomic_path, atomic_writer, remove_file, sha256_of, write_rows
 from irt.rasch import Draws, RaschFit
 from irt.response_matrix import ResponseMatrix
+from irt.tables import rounded
 
 SCHEMA_VERSION = 1
 LIBRARIES = ("pymc", "nutpie", "pytensor", "numba", "numpy", "scipy")
@@ -82,8 +83,8 @@ def fit_figures(fit: RaschFit, matrix: ResponseMatrix, *, chains: int, seconds: 
     cells = np.array(matrix.trials)
     return {
         # max and min keep a NaN: one figure that cannot be assessed must not hide among those that can.
-        "max_r_hat": _or_null(r_hat.max(), 4),
-        "min_ess_bulk": _or_null(ess.min(), 0),
+        "max_r_hat": rounded(r_hat.max(), 4),
+        "min_ess_bulk": rounded(ess.min(), 0),
         "divergences": fit.divergences,
         "warnings": convergence_warnings(r_hat, ess, chains=chains, divergences=fit.divergences)
         + connection_warnings(cells),
@@ -122,7 +123,3 @@ def constant_items(matrix: ResponseMatrix) -> dict[str, list[str]]:
 
 def _or_blank(value: float, form: str) -> str:
     return "" if math.isnan(value) else format(value, form)
-
-
-def _or_null(value: float, digits: int) -> float | None:
-    return None if math.isnan(value) else round(float(value), digits)

@@ -19,6 +19,7 @@ from irt.io import atomic_writer, remove_file, write_rows
 from irt.mirt import MirtFit
 from irt.mirt_data import Benchmarks
 from irt.mirt_stability import Agreement, Stability
+from irt.tables import rounded
 
 SCHEMA_VERSION = 1
 OUTPUTS = ("abilities.csv", "items.csv", "fit.json")
@@ -151,7 +152,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
                 "items": int((benchmarks.benchmark_of == number).sum()),
                 "models": int((answered[:, number] > 0).sum()),
                 "mean_loadings": _rounded(fit.prior.mean[number, :dims]),
-                "mean_d": round(float(fit.prior.mean[number, dims]), 4),
+                "mean_d": rounded(fit.prior.mean[number, dims], 4),
             }
             for number, name in enumerate(benchmarks.names)
         },
@@ -167,10 +168,10 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             "by_dims": [
                 {
                     "dims": entry.dims,
-                    "log_likelihood": round(entry.log_likelihood, 6),
-                    "standard_error": _rounded_one(entry.standard_error, 6),
-                    "behind_best": round(entry.behind, 6),
-                    "behind_best_standard_error": _rounded_one(entry.behind_standard_error, 6),
+                    "log_likelihood": rounded(entry.log_likelihood, 6),
+                    "standard_error": rounded(entry.standard_error, 6),
+                    "behind_best": rounded(entry.behind, 6),
+                    "behind_best_standard_error": rounded(entry.behind_standard_error, 6),
                 }
                 for entry in comparison.held_out
             ],
@@ -250,9 +251,4 @@ def _agreement(agreement: Agreement) -> dict[str, Any]:
 
 
 def _rounded(values: FloatArray, digits: int = 4) -> list[float | None]:
-    return [_rounded_one(value, digits) for value in values]
-
-
-def _rounded_one(value: float, digits: int) -> float | None:
-    # + 0.0: never −0.
-    return None if np.isnan(value) else round(float(value), digits) + 0.0
+    return [rounded(value, digits) for value in values]

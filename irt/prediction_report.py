@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irt.prediction_scores import Score
-from irt.tables import NOT_KNOWN, Table, as_text
+from irt.tables import NOT_KNOWN, Table, as_text, rounded
 
 HEADER = ("predictor", "minus", "average", "benchmark", "metric", "value", "low", "high")
 
@@ -24,7 +24,7 @@ def csv_row(score: Score) -> list[str]:
 def json_row(score: Score) -> dict[str, Any]:
     """Return a score by the names of the header; null where not defined or not named."""
     named = (score.predictor, score.baseline or None, score.average, score.benchmark or None, score.metric)
-    figures = (None if math.isnan(x) else round(x, 6) + 0.0 for x in (score.value, score.low, score.high))
+    figures = (rounded(x, 6) for x in (score.value, score.low, score.high))
     return dict(zip(HEADER, (*named, *figures), strict=True))
 
 

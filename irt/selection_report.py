@@ -12,7 +12,7 @@ from irt.arrays import FloatArray, IntArray
 from irt.intervals import Figure
 from irt.mirt_data import Benchmarks
 from irt.selection_check import FIGURES
-from irt.tables import NOT_KNOWN, Table, as_text
+from irt.tables import NOT_KNOWN, Table, as_text, rounded
 
 TOO_NARROW = (
     "Intervals of a gain are too narrow, as they take the folds, halves and fits as they are: in 131 simulations of",
@@ -57,7 +57,8 @@ def json_report(data: Benchmarks, found: Kept) -> dict[str, Any]:
         ],
         "inputs": [file.entry() for file in data.inputs],
         "figures": [
-            {"subset": subset, "figure": re.sub("[ -]", "_", name.lower()), **_fields(figure)}
+            {"subset": subset, "figure": re.sub("[ -]", "_", name.lower())}
+            | {key: rounded(x, 6) for key, x in vars(figure).items()}
             for subset, row in found.figures.items()
             for name, figure in zip(FIGURES, row, strict=True)
         ],
@@ -95,11 +96,6 @@ def _counts(data: Benchmarks, found: Kept) -> list[tuple[str, int, int]]:
 def _spread(values: FloatArray) -> dict[str, float]:
     """Return the mean and the standard deviation."""
     return {"mean": round(float(values.mean()), 6), "sd": round(float(values.std()), 6)}
-
-
-def _fields(figure: Figure) -> dict[str, float | None]:
-    """Return a figure and its interval."""
-    return {name: None if math.isnan(x) else round(x, 6) + 0.0 for name, x in vars(figure).items()}
 
 
 def _shown(figure: Figure, signed: bool) -> str:

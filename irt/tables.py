@@ -6,6 +6,7 @@ A row is the same in every form: aligned text and Markdown for readers, CSV and 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -321,6 +322,11 @@ def as_csv(
     """Return the column names and the rows: figures with 6 decimals, blank where not known."""
     header = [field.name for field in dataclasses.fields(rows[0])]
     return header, [[_cell(value) for value in dataclasses.astuple(row)] for row in rows]
+
+
+def rounded(value: float, digits: int) -> float | None:
+    """Return a figure as JSON has it: None for NaN, which JSON lacks, and never −0."""
+    return None if math.isnan(value) else round(float(value), digits) + 0.0
 
 
 def _cell(value: float | int | str | None) -> str:

@@ -22,6 +22,7 @@ from irt.tables import (
     filled_table,
     read_filled_rows,
     read_rows,
+    rounded,
     summarize,
 )
 
@@ -187,6 +188,11 @@ def test_a_filled_benchmark_has_a_row_of_before_and_after(tmp_path: Path) -> Non
         "Filled benchmark  Panel  Items before  after  DDM before  after  Max Gap before  after",
         "B                 —                 3      4       0.250  0.125           0.800  0.400",
     ]
+
+
+def test_a_figure_in_json_is_never_minus_zero_nor_nan() -> None:
+    figures = [rounded(value, 6) for value in (-1e-9, float("nan"), -0.1234567)]
+    assert json.dumps(figures) == "[0.0, null, -0.123457]"
 
 
 def test_without_a_folder_of_filled_benchmarks_there_are_no_rows(tmp_path: Path) -> None:
