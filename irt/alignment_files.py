@@ -13,7 +13,10 @@ from irt.alignment import LOWEST_AGREEMENT, LOWEST_RELIABILITY, NEEDS_ALL, Align
 from irt.arrays import FloatArray
 from irt.intervals import Figure
 from irt.io import atomic_path, atomic_writer, write_rows
+from irt.mirt_data import Benchmarks
 from irt.tables import NOT_KNOWN, Table, as_text, rounded
+
+SCHEMA_VERSION = 1
 
 
 def fields(row: Alignment) -> dict[str, Any]:
@@ -26,6 +29,34 @@ def fields(row: Alignment) -> dict[str, Any]:
         else:
             found[name] = rounded(value, 6) if isinstance(value, float) else value
     return found
+
+
+def json_report(
+    data: Benchmarks,
+    rows: Sequence[Alignment],
+    correlations: FloatArray,
+    *,
+    seed: int,
+    not_converged: Sequence[str],
+    inputs: Sequence[Mapping[str, str]],
+) -> dict[str, Any]:
+    """Return what alignment.json says; ``inputs`` are the files that were read.
+
+    ``correlations`` (D, D) are those of the abilities of the fit of all benchmarks.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "dims": len(correlations),
+        "seed": seed,
+        "models": len(data.models),
+        "items": len(data.items),
+        "dimension_correlations": [[rounded(r, 6) for r in row] for row in correlations],
+        "fits_not_converged": len(not_converged),
+        "not_converged": list(not_converged),
+        "warnings": list(data.warnings),
+        "inputs": list(inputs),
+        "alignment": [fields(row) for row in rows],
+    }
 
 
 def write_alignment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from irt.matrix_options import MOST_TRIALS
 
 if TYPE_CHECKING:
     from irt.mirt_data import Benchmarks
+
+MOST_DIMS = 20
+MOST_NAMES = 5
 
 
 def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +33,15 @@ def add_benchmark_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_asked(arguments: argparse.Namespace) -> Benchmarks:
+    """Read the matrices that these options name; see ``read_benchmarks`` for what it refuses."""
+    from irt.mirt_data import read_benchmarks  # NumPy, without which --help and a mistyped option still work
+
+    return read_benchmarks(
+        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
+    )
+
+
 def counted(number: int, what: str) -> str:
     """Return a number and what it counts, in the plural unless it is 1."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
@@ -41,16 +54,27 @@ def size_of(data: Benchmarks) -> str:
 
 
 def tell_size(data: Benchmarks, more: str = "") -> None:
-    """Print on standard error the size, in how many matrices the models are, and what is likely a slip in the input."""
+    """Print on standard error the size, and a warning of what is likely a slip in the input."""
     print(f"{size_of(data)}{more}", file=sys.stderr)
-    if len(data.names) > 1:
-        common = int((data.answered() > 0).all(axis=1).sum())
-        print(
-            f"{common:,} of {counted(len(data.models), 'model')} in all {len(data.names)} matrices",
-            file=sys.stderr,
-        )
-    for warning in data.warnings:
+    tell_warnings(data.warnings)
+
+
+def tell_warnings(warnings: Iterable[str]) -> None:
+    """Print each on standard error."""
+    for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def tell_unconverged(names: Sequence[str], fits: int) -> None:
+    """Print on standard error how many of the fits stopped at their last iteration, and the names of the first."""
+    if names:
+        tell_warnings([f"{len(names):,} of {counted(fits, 'fit')} had not converged: {listed(names)}"])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def check_dims(dims: int, models: int) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from irt.arrays import FloatArray
+from irt.arrays import FloatArray, IntArray
+from irt.benchmark_options import MOST_DIMS, listed
 from irt.held_out import WORTH_A_DIMENSION, Comparison
 from irt.io import atomic_writer, remove_file, write_rows
 from irt.mirt import MirtFit
 from irt.mirt_data import Benchmarks
-from irt.mirt_stability import Agreement, Stability
+from irt.mirt_stability import FITS_A_ROUND, Agreement, Stability
 from irt.tables import rounded
 
 SCHEMA_VERSION = 1
@@ -140,8 +141,13 @@ def _rows(names: Sequence[list[str]], values: FloatArray) -> list[list[str]]:
     ]
 
 
-def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> dict[str, Any]:
-    """Return what fit.json says of the data and of the fit; the axes of ``fit`` are fixed."""
+def mirt_figures(
+    benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison, stability: Stability | None = None
+) -> dict[str, Any]:
+    """Return what fit.json says of the data and of the fit, and of its stability if that was measured.
+
+    The axes of ``fit`` are fixed.
+    """
     answered = benchmarks.answered()
     dims = fit.theta.shape[1]
     return {
@@ -162,7 +168,7 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
             if constant
         ],
         "blank_cells": int((benchmarks.trials == 0).sum()),
-        "warnings": [*benchmarks.warnings, *warnings_of(benchmarks, fit, comparison)],
+        "warnings": [*benchmarks.warnings, *warnings_of(benchmarks, fit, comparison, stability)],
         "held_out": {
             "answers": comparison.answers,
             "by_dims": [
@@ -188,10 +194,13 @@ def mirt_figures(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -
         },
         "refinement": {"converged": fit.refinement.converged, "iterations": fit.refinement.iterations},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        **({} if stability is None else {"stability": _stability(stability)}),
     }
 
 
-def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) -> list[str]:
+def warnings_of(
+    benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison, stability: Stability | None = None
+) -> list[str]:
     """Return one line for each thing that makes the fit doubtful, beside the input's; empty when there is none."""
     warnings = []
     if not fit.starts.converged[0]:
@@ -203,11 +212,19 @@ def warnings_of(benchmarks: Benchmarks, fit: MirtFit, comparison: Comparison) ->
         )
     if comparison.not_converged:
         warnings.append(
-            f"of the fits that compare dimensions, these had not converged: {', '.join(comparison.not_converged)}"
+            f"of the fits that compare dimensions, these had not converged: {listed(comparison.not_converged)}"
         )
+    if stability is not None and stability.not_converged:
+        fits = len(stability.halves) * FITS_A_ROUND
+        warnings.append(f"{stability.not_converged} of {fits} refits for --stability had not converged")
     dims = fit.theta.shape[1]
     if len(comparison.held_out) > 1 and dims == comparison.held_out[-1].dims:
-        more = "try more with --dims" if dims < len(benchmarks.models) - 1 else "more models could show more"
+        if dims >= len(benchmarks.models) - 1:
+            more = "more models could show more"
+        elif dims < MOST_DIMS:
+            more = "try more with --dims"
+        else:
+            more = "--dims takes no more"
         warnings.append(f"{dims} dimensions are the most that were tried and predict best; {more}")
     vague = int(np.isnan(summarise_items(fit).mdiff).sum())
     if vague:
@@ -232,13 +249,20 @@ def answered_alike(benchmarks: Benchmarks) -> npt.NDArray[np.bool_]:
     return (right == 0) | (right == benchmarks.trials.sum(axis=0))
 
 
-def stability_figures(stability: Stability) -> dict[str, Any]:
-    """Return what fit.json says of the refits and of their shuffled control."""
+def _stability(stability: Stability) -> dict[str, Any]:
+    """Return what fit.json says of the refits, the halves and their shuffled controls."""
     return {
         "refits": _agreement(stability.refits),
         "shuffled_refits": _agreement(stability.shuffled_refits),
-        "halves": {"ability_correlations": [_rounded(row) for row in stability.halves]},
-        "shuffled_halves": {"ability_correlations": [_rounded(row) for row in stability.shuffled_halves]},
+        "halves": _halves(stability.halves, stability.not_measured),
+        "shuffled_halves": _halves(stability.shuffled_halves, stability.shuffled_not_measured),
+    }
+
+
+def _halves(correlations: FloatArray, not_measured: IntArray) -> dict[str, Any]:
+    return {
+        "ability_correlations": [_rounded(row) for row in correlations],
+        "not_measured": not_measured.tolist(),
     }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from irt.mirt_data import Benchmarks
 from irt.prediction_scores import Score
 from irt.tables import NOT_KNOWN, Table, as_text, rounded
 
+SCHEMA_VERSION = 1
 HEADER = ("predictor", "minus", "average", "benchmark", "metric", "value", "low", "high")
 
 
@@ -26,6 +28,30 @@ def json_row(score: Score) -> dict[str, Any]:
     named = (score.predictor, score.baseline or None, score.average, score.benchmark or None, score.metric)
     figures = (rounded(x, 6) for x in (score.value, score.low, score.high))
     return dict(zip(HEADER, (*named, *figures), strict=True))
+
+
+def json_report(
+    data: Benchmarks,
+    scores: Sequence[Score],
+    settings: Mapping[str, Any],
+    *,
+    answers: int,
+    not_converged: Sequence[str],
+) -> dict[str, Any]:
+    """Return all figures beside what was asked for, ``settings``, and how many answers were predicted."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **settings,
+        "models": len(data.models),
+        "items": len(data.items),
+        "benchmarks": list(data.names),
+        "predicted_answers": answers,
+        "fits_not_converged": len(not_converged),
+        "not_converged": list(not_converged),
+        "warnings": list(data.warnings),
+        "inputs": [file.entry() for file in data.inputs],
+        "scores": [json_row(score) for score in scores],
+    }
 
 
 # For readers ----------------------------------------------------------------------------------------------------

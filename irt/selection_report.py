@@ -55,6 +55,7 @@ def json_report(data: Benchmarks, found: Kept) -> dict[str, Any]:
         "benchmarks": [
             dict(zip(("name", "items", "kept"), row, strict=True)) for row in _counts(data, found)
         ],
+        "warnings": list(data.warnings),
         "inputs": [file.entry() for file in data.inputs],
         "figures": [
             {"subset": subset, "figure": re.sub("[ -]", "_", name.lower())}

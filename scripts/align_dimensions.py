@@ -35,11 +35,14 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_options import (
+    MOST_DIMS,
     add_benchmark_options,
     check_dims,
     counted,
+    read_asked,
     size_of,
     tell_size,
+    tell_unconverged,
 )
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, sha256_of
@@ -50,8 +53,6 @@ from irt.progress import progress
 if TYPE_CHECKING:
     from irt.mirt_data import Benchmarks
 
-SCHEMA_VERSION = 1
-
 
 def parse_arguments() -> argparse.Namespace:
     """Return the checked command line."""
@@ -61,7 +62,7 @@ def parse_arguments() -> argparse.Namespace:
         "--output-dir", type=Path, required=True, metavar="DIR", help="folder for the files; made if missing"
     )
     parser.add_argument(
-        "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
+        "--dims", type=whole_number(1, MOST_DIMS), default=2, metavar="D", help="dimensions (%(default)s)"
     )
     parser.add_argument("--subsets", type=Path, metavar="FILE.csv", help="subsets that also get a row each")
     parser.add_argument("--items-of", metavar="NAME", help="draw the items of this benchmark")
@@ -74,19 +75,16 @@ def main() -> int:
     arguments = parse_arguments()
     with packages_of("requirements_irt.txt"):
         from irt.alignment import align
-        from irt.alignment_files import fields, lines, write_alignment
+        from irt.alignment_files import json_report, lines, write_alignment
         from irt.item_subsets import read_subsets
         from irt.mirt import MirtSettings, fit_mirt
-        from irt.mirt_data import read_benchmarks
         from irt.mirt_files import answered_alike
         from irt.mirt_updates import Gaussian
         from irt.rotation import canonical
     with packages_of("requirements_dev.txt"):
         from irt.mirt_plots import draw_alignment, draw_items
 
-    data = read_benchmarks(
-        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
-    )
+    data = read_asked(arguments)
     check_request(data, arguments)
     inputs = [file.entry() for file in data.inputs]
     subsets = {}
@@ -104,25 +102,13 @@ def main() -> int:
         rows, unsettled = align(
             data, whole, turn, subsets, settings, report=lambda done: update(done + 1, "")
         )
-    if not_converged := [*([] if whole.converged else ["all"]), *(f"all but {name}" for name in unsettled)]:
-        listed = ", that to ".join(not_converged)
-        print(
-            f"warning: {len(not_converged)} of {fits} fits had not converged: that to {listed}",
-            file=sys.stderr,
-        )
-    report = {
-        "schema_version": SCHEMA_VERSION,
-        "dims": arguments.dims,
-        "seed": arguments.seed,
-        "models": len(data.models),
-        "items": len(data.items),
-        "dimension_correlations": fit.ability_covariance.round(6).tolist(),
-        "fits_not_converged": len(not_converged),
-        "not_converged": not_converged,
-        "inputs": inputs,
-        "alignment": [fields(row) for row in rows],
-    }
-    drawings = {"alignment.png": partial(draw_alignment, rows=rows, correlations=fit.ability_covariance)}
+    not_converged = [*([] if whole.converged else ["all"]), *(f"all but {name}" for name in unsettled)]
+    tell_unconverged(not_converged, fits)
+    correlations = fit.ability_covariance
+    report = json_report(
+        data, rows, correlations, seed=arguments.seed, not_converged=not_converged, inputs=inputs
+    )
+    drawings = {"alignment.png": partial(draw_alignment, rows=rows, correlations=correlations)}
     if arguments.items_of is not None:
         own = data.benchmark_of == data.names.index(arguments.items_of)
         items = Gaussian(fit.items.mean[own], fit.items.covariance[own])
@@ -134,7 +120,7 @@ def main() -> int:
         print_json(report)
     else:
         print(f"{size_of(data)}, {counted(arguments.dims, 'dimension')}")
-        print("\n".join(["", *lines(rows, fit.ability_covariance)]))
+        print("\n".join(["", *lines(rows, correlations)]))
     names = ("alignment.csv", "alignment.json", *drawings)
     print(f"Wrote {', '.join(names[:-1])} and {names[-1]} to {arguments.output_dir}", file=sys.stderr)
     return 0

@@ -37,11 +37,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from irt.benchmark_options import add_benchmark_options, check_dims, counted, tell_size
+from irt.benchmark_options import (
+    MOST_DIMS,
+    add_benchmark_options,
+    check_dims,
+    counted,
+    read_asked,
+    tell_size,
+    tell_warnings,
+)
 from irt.command import CommandParser, packages_of, run, whole_number
 from irt.outputs import check_outputs
 
-MOST_DIMS = 20
 MOST_DEFAULT_DIMS = 4
 
 
@@ -75,16 +82,13 @@ def main() -> int:
     with packages_of("requirements_irt.txt"):
         from irt.held_out import compare_dims, rounds_of
         from irt.mirt import MirtSettings, fit_mirt
-        from irt.mirt_data import read_benchmarks
-        from irt.mirt_files import OUTPUTS, SCHEMA_VERSION, mirt_figures, stability_figures, write_mirt
+        from irt.mirt_files import OUTPUTS, SCHEMA_VERSION, mirt_figures, write_mirt
         from irt.mirt_stability import FITS_A_ROUND, measure_stability
         from irt.progress import progress
         from irt.rotation import canonical
 
     started = time.monotonic()
-    benchmarks = read_benchmarks(
-        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
-    )
+    benchmarks = read_asked(arguments)
     models = len(benchmarks.models)
     dims = sorted(set(arguments.dims or range(1, min(MOST_DEFAULT_DIMS, models - 1) + 1)))
     check_dims(dims[-1], models)
@@ -99,25 +103,23 @@ def main() -> int:
     settings = replace(settings, dims=comparison.chosen)
     raw = fit_mirt(*answers, settings)
     fit, turn = canonical(raw)
-    figures = mirt_figures(benchmarks, fit, comparison)
+    stability = None
     if arguments.stability:
         with progress("refitting", FITS_A_ROUND * arguments.stability) as update:
             stability = measure_stability(
                 raw, turn, *answers, settings, arguments.stability, lambda done: update(done, "")
             )
-        figures["stability"] = stability_figures(stability)
     figures = {
         "schema_version": SCHEMA_VERSION,
-        **figures,
+        **mirt_figures(benchmarks, fit, comparison, stability),
         "settings": {**vars(settings), "common_models": arguments.common_models},
         "inputs": [file.entry() for file in benchmarks.inputs],
         "seconds": round(time.monotonic() - started, 1),
     }
     write_mirt(arguments.output_dir, benchmarks, fit, figures)
     report(figures)
-    for warning in figures["warnings"]:
-        if warning not in benchmarks.warnings:  # these were told before the fit
-            print(f"warning: {warning}", file=sys.stderr)
+    told_before = len(benchmarks.warnings)
+    tell_warnings(figures["warnings"][told_before:])
     print(f"Wrote abilities.csv, items.csv and fit.json to {arguments.output_dir}")
     if len(benchmarks.names) > 1:
         print(f"Next: {next_command(arguments, comparison.chosen)}")
@@ -129,6 +131,7 @@ def next_command(arguments: argparse.Namespace, dims: int) -> str:
     words = ["python", "scripts/align_dimensions.py", *map(str, arguments.matrices)]
     words += ["--n-trials", str(arguments.n_trials)] if arguments.n_trials else []
     words += ["--common-models"] if arguments.common_models else []
+    words += ["--seed", str(arguments.seed)] if arguments.seed else []
     words += ["--dims", str(dims), "--output-dir", str(arguments.output_dir)]
     return shlex.join(words)
 
@@ -158,6 +161,12 @@ def report(figures: dict[str, Any]) -> None:
         ]
         if "prediction_difference" in agreement:
             found.append(f"predictions differ by {max(agreement['prediction_difference']):.4f}")
+        rounds = len(agreement["ability_correlations"])
+        found += [
+            f"dimension {number} not measured in {times} of {rounds}"
+            for number, times in enumerate(agreement.get("not_measured", ()), start=1)
+            if times
+        ]
         print(f"{name.replace('_', ' ')}: {', '.join(found)}")
 
 

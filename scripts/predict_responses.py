@@ -32,12 +32,15 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_options import (
+    MOST_DIMS,
     add_benchmark_options,
     check_csv_name,
     check_dims,
     counted,
+    read_asked,
     size_of,
     tell_size,
+    tell_unconverged,
 )
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
 from irt.io import InputError, write_csv
@@ -48,8 +51,6 @@ if TYPE_CHECKING:
     from irt.arrays import IntArray
     from irt.mirt_data import Benchmarks
 
-SCHEMA_VERSION = 1
-MOST_NAMES = 5
 TITLES = {"cells": "random cells", "models": "new models", "items": "new items"}
 
 
@@ -61,7 +62,12 @@ def parse_arguments() -> argparse.Namespace:
         "--protocol", choices=tuple(TITLES), default="cells", help="what is hidden (%(default)s)"
     )
     parser.add_argument(
-        "--dims", nargs="+", type=whole_number(1, 20), default=[1, 2], metavar="D", help="dimensions (1 2)"
+        "--dims",
+        nargs="+",
+        type=whole_number(1, MOST_DIMS),
+        default=[1, 2],
+        metavar="D",
+        help="dimensions (1 2)",
     )
     parser.add_argument("--folds", type=whole_number(2), default=10, help="folds (%(default)s)")
     parser.add_argument(
@@ -80,16 +86,13 @@ def main() -> int:
     arguments = parse_arguments()
     dims = sorted(set(arguments.dims))
     with packages_of("requirements_irt.txt"):
-        from irt.mirt_data import read_benchmarks
-        from irt.prediction_report import HEADER, csv_row, json_row, report_lines
+        from irt.prediction_report import HEADER, csv_row, json_report, report_lines
         from irt.prediction_scores import score_predictions
         from irt.predictors import ADDITIVE, BENCHMARK_MEAN, predict_folds
 
     if arguments.output is not None:
         check_csv_name(arguments.output)
-    data = read_benchmarks(
-        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
-    )
+    data = read_asked(arguments)
     if arguments.output is not None:
         check_outputs([arguments.output], [file.path for file in data.inputs])
     check_folds(data, arguments)
@@ -109,12 +112,7 @@ def main() -> int:
         )
     scores = score_predictions(cells, data.names, (ADDITIVE, BENCHMARK_MEAN), arguments.seed)
     answers = int(cells.trials.sum())
-    if unconverged:
-        fits = arguments.folds * (len(dims) + 1)
-        print(
-            f"warning: {len(unconverged)} of {fits} fits had not converged: {listed(unconverged)}",
-            file=sys.stderr,
-        )
+    tell_unconverged(unconverged, arguments.folds * (len(dims) + 1))
     if arguments.output is not None:
         write_csv(
             arguments.output,
@@ -123,20 +121,8 @@ def main() -> int:
         )
     if arguments.json:
         settings = {name: getattr(arguments, name) for name in ("protocol", "folds", "known", "seed")}
-        report = {
-            "schema_version": SCHEMA_VERSION,
-            **settings,
-            "dims": dims,
-            "models": len(data.models),
-            "items": len(data.items),
-            "benchmarks": list(data.names),
-            "predicted_answers": answers,
-            "fits_not_converged": len(unconverged),
-            "not_converged": unconverged,
-            "inputs": [file.entry() for file in data.inputs],
-            "scores": [json_row(score) for score in scores],
-        }
-        print_json(report)
+        settings["dims"] = dims
+        print_json(json_report(data, scores, settings, answers=answers, not_converged=unconverged))
     else:
         title = TITLES[arguments.protocol].capitalize()
         known = "" if arguments.protocol == "cells" else f", {arguments.known} answers known of each"
@@ -189,12 +175,6 @@ def tell_short(data: Benchmarks, arguments: argparse.Namespace) -> None:
 def answers_of_each(data: Benchmarks, protocol: str) -> IntArray:
     """Return how many cells of each model, or of each item, are answered."""
     return (data.trials > 0).sum(axis=1 if protocol == "models" else 0)
-
-
-def listed(names: list[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 if __name__ == "__main__":

@@ -32,11 +32,14 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from irt.benchmark_options import (
+    MOST_DIMS,
     add_benchmark_options,
     check_csv_name,
     check_dims,
     counted,
+    read_asked,
     tell_size,
+    tell_unconverged,
 )
 from irt.command import CommandParser, packages_of, print_json, proportion, run, whole_number
 from irt.io import InputError, write_csv
@@ -45,6 +48,7 @@ from irt.progress import progress
 
 if TYPE_CHECKING:
     from irt.mirt_data import Benchmarks
+    from irt.selection_report import Kept
 
 SCHEMA_VERSION = 1
 
@@ -57,10 +61,14 @@ def parse_arguments() -> argparse.Namespace:
         "--fraction", type=proportion(zero=False, one=False), required=True, help="share of all items to keep"
     )
     parser.add_argument(
-        "--dims", type=whole_number(1, 20), default=2, metavar="D", help="dimensions (%(default)s)"
+        "--dims", type=whole_number(1, MOST_DIMS), default=2, metavar="D", help="dimensions (%(default)s)"
     )
     parser.add_argument(
-        "--dimension", type=whole_number(1, 20), default=1, metavar="K", help="which of them (%(default)s)"
+        "--dimension",
+        type=whole_number(1, MOST_DIMS),
+        default=1,
+        metavar="K",
+        help="which of them (%(default)s)",
     )
     parser.add_argument("--folds", type=whole_number(2), default=5, help="folds of the models (%(default)s)")
     parser.add_argument(
@@ -79,16 +87,13 @@ def main() -> int:
     arguments = parse_arguments()
     with packages_of("requirements_irt.txt"):
         from irt.mirt import MirtSettings, fit_mirt
-        from irt.mirt_data import read_benchmarks
         from irt.rotation import canonical
         from irt.selection import expected_easiness, select_items, separating_items, stratify
         from irt.selection_check import check_selection, summary
-        from irt.selection_report import Kept, json_report, report_lines
+        from irt.selection_report import Kept
 
     check_csv_name(arguments.output)
-    data = read_benchmarks(
-        arguments.matrices, n_trials=arguments.n_trials, common_models=arguments.common_models
-    )
+    data = read_asked(arguments)
     check_outputs([arguments.output], [file.path for file in data.inputs])
     pool = separating_items(data.correct, data.trials)
     count = round(arguments.fraction * len(data.items))
@@ -121,14 +126,20 @@ def main() -> int:
     not_converged = ([] if whole.converged else ["all models"]) + [
         f"without fold {fold}" for fold in check.not_converged
     ]
-    if not_converged:
-        print(
-            f"warning: {len(not_converged)} of {arguments.folds + 1} fits had not converged: "
-            f"{', '.join(not_converged)}",
-            file=sys.stderr,
-        )
+    tell_unconverged(not_converged, arguments.folds + 1)
     found = Kept(pool, kept, easiness, summary(check, arguments.seed))
     write_csv(arguments.output, ("benchmark", "item"), (data.items[number] for number in kept))
+    print_report(data, found, arguments, not_converged)
+    print(f"Wrote {counted(len(kept), 'item')} to {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def print_report(
+    data: Benchmarks, found: Kept, arguments: argparse.Namespace, not_converged: list[str]
+) -> None:
+    """Print what was kept and how good it is, as tables or as JSON."""
+    from irt.selection_report import json_report, report_lines
+
     if arguments.json:
         names = ("fraction", "dims", "dimension", "folds", "draws", "seed")
         asked = {name: getattr(arguments, name) for name in names}
@@ -141,14 +152,13 @@ def main() -> int:
                 **json_report(data, found),
             }
         )
-    else:
-        print(
-            f"Dimension {arguments.dimension} of {arguments.dims}: {len(kept):,} of {len(data.items):,} items kept; "
-            f"{len(data.items) - len(pool):,} separate no models"
-        )
-        print("\n".join(report_lines(data, found)))
-    print(f"Wrote {counted(len(kept), 'item')} to {arguments.output}", file=sys.stderr)
-    return 0
+        return
+    items, separating = len(data.items), len(found.pool)
+    print(
+        f"Dimension {arguments.dimension} of {arguments.dims}: {len(found.kept):,} of {items:,} items kept; "
+        f"{items - separating:,} separate no models"
+    )
+    print("\n".join(report_lines(data, found)))
 
 
 def check_sizes(data: Benchmarks, arguments: argparse.Namespace, count: int, separating: int) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from irt.benchmark_options import MOST_DIMS
 from irt.held_out import Comparison, HeldOut
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.mirt_data import Benchmarks
 from irt.mirt_files import mirt_figures, summarise_items, warnings_of
+from irt.mirt_stability import Agreement, Stability
 from irt.mirt_updates import Gaussian
 from irt.rotation import canonical
 from tests.planted_abilities import on_first, on_second, plant
@@ -54,22 +56,43 @@ def test_an_item_that_separates_nobody_has_no_direction_and_no_difficulty() -> N
 
 
 @pytest.mark.parametrize(
-    ("models", "more"), [(4, "try more with --dims"), (3, "more models could show more")]
+    ("models", "dims", "more"),
+    [
+        (4, 2, "try more with --dims"),
+        (3, 2, "more models could show more"),
+        (22, MOST_DIMS, "--dims takes no more"),
+        (21, MOST_DIMS, "more models could show more"),
+    ],
 )
-def test_more_dimensions_are_advised_where_the_models_can_show_them(models: int, more: str) -> None:
+def test_more_dimensions_are_advised_where_the_models_and_the_option_allow(
+    models: int, dims: int, more: str
+) -> None:
     correct = np.arange(5 * models).reshape(models, 5) % 2
     names = tuple(map(str, range(models)))
     items = tuple(("x", str(j)) for j in range(5))
     data = Benchmarks(names, ("x",), items, np.zeros(5, dtype=int), correct, np.ones_like(correct))
-    fit = fit_mirt(correct, data.trials, data.benchmark_of, MirtSettings(dims=2, starts=1))
-    compared = Comparison(tuple(HeldOut(dims, -0.5, 0.1, 0.0, 0.0) for dims in (1, 2)), 15, 2)
-    assert f"2 dimensions are the most that were tried and predict best; {more}" in warnings_of(
-        data, fit, compared
-    )
-    assert not any("compare dimensions" in line for line in warnings_of(data, fit, compared))
-    stopped = replace(compared, not_converged=("1-D of fold 1", "2-D of fold 3"))
-    line = "of the fits that compare dimensions, these had not converged: 1-D of fold 1, 2-D of fold 3"
-    assert line in warnings_of(data, fit, stopped)
+    fit = fit_mirt(correct, data.trials, data.benchmark_of, MirtSettings(dims=dims, starts=1))
+    compared = Comparison(tuple(HeldOut(number, -0.5, 0.1, 0.0, 0.0) for number in (1, dims)), 15, dims)
+    found = warnings_of(data, fit, compared)
+    assert f"{dims} dimensions are the most that were tried and predict best; {more}" in found
+
+
+def test_what_had_not_converged_is_told() -> None:
+    data = plant({"one": on_first(6, 1.5)}, models=12).data
+    fit = fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(dims=1, starts=1))
+    settled = Comparison((HeldOut(1, -0.5, 0.1, 0.0, 0.0),), 15, 1)
+    stopped = replace(settled, not_converged=("1-D of fold 1", "2-D of fold 3"))
+    halves = np.array([[0.9], [np.nan]])
+    agreement = Agreement(halves, halves, np.zeros(2))
+    stability = Stability(agreement, agreement, halves, halves, not_converged=3)
+    told = warnings_of(data, fit, stopped, stability)
+    assert set(told) - set(warnings_of(data, fit, settled, replace(stability, not_converged=0))) == {
+        "of the fits that compare dimensions, these had not converged: 1-D of fold 1, 2-D of fold 3",
+        "3 of 12 refits for --stability had not converged",
+    }
+    figures = mirt_figures(data, fit, stopped, stability)
+    assert figures["warnings"] == told
+    assert figures["stability"]["halves"] == {"ability_correlations": [[0.9], [None]], "not_measured": [1]}
 
 
 def test_each_benchmark_has_its_own_figures_and_is_doubted_where_few_models_relate_it() -> None:

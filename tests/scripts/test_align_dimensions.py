@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
+    (folder / "two.csv").write_text((folder / "two.csv").read_text().replace("m59,", "M-59,"))
     (folder / "s.csv").write_text("benchmark,item,subset\n" + "".join(f"one,q{i},easy\n" for i in range(5)))
     arguments = [
         "one.csv",
@@ -49,6 +50,9 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
     assert len(list((folder / "again").iterdir())) == 4
     assert shown.stderr.splitlines()[-1] == f"Wrote {', '.join(names[:-1])} and {names[-1]} to new/out"
     report = json.loads(printed.stdout)
+    told = [line for line in shown.stderr.splitlines() if line.startswith("warning: ")]
+    assert told[0].startswith("warning: only 59 of 61 models are in all 3 matrices (") and len(told) == 2
+    assert [f"warning: {warning}" for warning in report["warnings"]] == told
     assert report == json.loads((folder / "again" / "alignment.json").read_text())
     assert [entry["file"] for entry in report["inputs"]] == ["one.csv", "two.csv", "apart.csv", "s.csv"]
     assert report["fits_not_converged"] == 0 and len(report["dimension_correlations"]) == 2
@@ -63,7 +67,7 @@ def test_table_files_and_json_say_the_same_and_repeat(folder: Path) -> None:
     apart = rows[-1]
     assert apart["corrected"] == "" and float(apart["uncorrected"]) > 0.8
     lines = shown.stdout.splitlines()
-    assert lines[0] == "60 models × 32 items of 3 benchmarks, 2 dimensions"
+    assert lines[0] == "61 models × 32 items of 3 benchmarks, 2 dimensions"
     assert any(line.startswith("apart, dimension 2: no corrected value: the other ben") for line in lines)
     assert lines[-1].startswith("Dimensions 1 and 2 correlate ")
 

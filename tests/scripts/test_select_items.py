@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_kept_items_tables_and_json_repeat(folder: Path) -> None:
+    (folder / "two.csv").write_text((folder / "two.csv").read_text().replace("m39,", "M-39,"))
     arguments = ["one.csv", "two.csv", "same.csv", "--fraction", "0.3", *QUICK]
     shown = run(folder, *arguments, "--output", "new/kept.csv")
     printed = run(folder, *arguments, "--output", "again.csv", "--json")
@@ -45,6 +46,9 @@ def test_kept_items_tables_and_json_repeat(folder: Path) -> None:
     assert ("one", "q4") not in kept
     assert shown.stderr.splitlines()[-1] == "Wrote 11 items to new/kept.csv"
     report = json.loads(printed.stdout)
+    told = [line for line in shown.stderr.splitlines() if line.startswith("warning: ")]
+    assert told[0].startswith("warning: only 39 of 41 models are in all 3 matrices (") and len(told) == 2
+    assert [f"warning: {warning}" for warning in report["warnings"]] == told
     assert report["separating_items"] == 34 and report["kept_items"] == 11
     assert [(row["name"], row["items"], row["kept"]) for row in report["benchmarks"]] == [
         ("one", 20, 6), ("two", 15, 5), ("same", 1, 0),
