@@ -92,7 +92,9 @@ def test_table_csv_and_json_have_the_same_figures_and_repeat(folder: Path) -> No
     told = table.stderr.splitlines()
     assert told[0] == "13 models × 17 items of 2 benchmarks, new models, 3 folds"
     assert told[1].startswith("warning: only 11 of 13 models are in all 2 matrices (many 12, one 12); ")
-    assert told[2].startswith("warning: likely the same model under two names: 'm11' in many and 'M-11' in one")
+    assert told[2].startswith(
+        "warning: likely the same model under two names: 'm11' in many and 'M-11' in one"
+    )
     assert [f"warning: {warning}" for warning in report["warnings"]] == told[1:3]
     assert "2 of 13 models have no more than 4 answers; none of these is predicted" in table.stderr
 

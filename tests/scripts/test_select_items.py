@@ -56,13 +56,17 @@ def test_kept_items_tables_and_json_repeat(folder: Path) -> None:
     assert {row["subset"] for row in report["figures"]} == {
         "selected", "matched", "random", "selected minus matched", "selected minus random",
     }  # fmt: skip
+    found = {}
     for row in report["figures"]:
         line = next(line for line in shown.stdout.splitlines() if line.startswith(f"{row['subset']}  "))
         if row["figure"] == "part_whole_r" and "minus" in row["subset"]:
             assert row["value"] is None and line.endswith("—")
             continue
         assert format(row["value"], "+.3f" if "minus" in row["subset"] else ".3f") in line
-        assert row["low"] <= row["high"]
+        assert row["low"] < row["value"] < row["high"]
+        found[row["subset"], row["figure"]] = [row["low"], row["value"], row["high"]]
+    assert found["selected", "pearson"] == pytest.approx([0.751, 0.853, 0.916], abs=0.01)
+    assert found["selected minus random", "pearson"] == pytest.approx([0.014, 0.080, 0.155], abs=0.01)
     assert shown.stdout.startswith("Dimension 1 of 2: 11 of 36 items kept; 2 separate no models\n")
 
 
