@@ -21,6 +21,10 @@ ROUNDING = 1e-12
 CONSTANT = 1e-20
 # Below this determinant of their correlations, columns determine one another but for rounding.
 DEPENDENT = 1e-9
+# Of few models, weights are defined in the resamples that are like the sample and in no others: their interval is then
+# too narrow. It held a true 0 in none of 500 simulations with 4 models and 2 columns, where 9 % are defined, and in two
+# thirds with 5 models. With 8, where 98 % are defined, in 94 %.
+LEAST_DEFINED = 0.95
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,22 @@ def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> Figure:
 def standardised_weights(y: FloatArray, x: FloatArray, weights: FloatArray) -> list[Figure]:
     """Return the weights of the columns of x (M, D) in the regression of y (M,) on them all, each of variance 1.
 
-    With their intervals over the resamples ``weights`` (R, M). Undefined where the columns determine one another, and
-    for fewer than D + 2 models, whose y the columns would fit whatever they are.
+    With their intervals over the resamples ``weights`` (R, M). A sample has none if the columns determine one another,
+    and with fewer than D + 2 models, whose y the columns would fit whatever they are. All are undefined if that is so
+    for the whole sample or for more than 1 − ``LEAST_DEFINED`` of the resamples.
     """
     once = _standardised(y, x, np.ones((1, len(y))))[0]
     spread = _standardised(y, x, weights)
+    if np.isfinite(spread).all(axis=1).mean() < LEAST_DEFINED:
+        return [UNDEFINED] * x.shape[1]
     return [figure(once[k], spread[:, k]) for k in range(x.shape[1])]
+
+
+def dependent(x: FloatArray) -> bool:
+    """Return whether the columns of x (M, D) determine one another, as one that is constant does."""
+    everyone = np.ones((1, len(x)))
+    between = np.concatenate([weighted_correlations(column, x, everyone) for column in x.T])
+    return not (np.isfinite(between).all() and np.linalg.det(between) > DEPENDENT)
 
 
 def _standardised(y: FloatArray, x: FloatArray, weights: FloatArray) -> FloatArray:

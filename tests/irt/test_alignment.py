@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irt.alignment import Alignment, align, fit_without
+from irt.alignment import Alignment, _with_weights, align, fit_without
 from irt.alignment_files import as_shown, fields, lines, write_alignment
 from irt.arrays import IntArray
 from irt.intervals import UNDEFINED, Figure, correlate, resampled_counts, standardised_weights
@@ -17,7 +17,7 @@ from irt.io import InputError
 from irt.item_subsets import read_subsets
 from irt.mirt import MirtSettings, fit_mirt
 from irt.mirt_data import Benchmarks
-from irt.rotation import canonical
+from irt.rotation import canonical, procrustes, rotate
 from tests.planted_abilities import Planted, on_first, on_second, plant
 
 
@@ -92,6 +92,33 @@ def test_weights_tell_what_a_benchmark_measures_where_the_abilities_correlate() 
     assert [first.value, second.value] == pytest.approx(expected)
     same = standardised_weights(score, np.column_stack([theta[:, 0], 2 * theta[:, 0]]), weights)
     assert same == [UNDEFINED, UNDEFINED]
+
+
+def test_weights_of_few_models_are_withheld_and_told_apart_from_dependent_dimensions() -> None:
+    rng = np.random.default_rng(0)
+    rows = [Alignment("one", "", 9, 6, k) for k in (1, 2)]
+    for models, reason in ((3, "few models"), (6, "few models"), (8, "")):
+        theta = rng.normal(size=(models, 2))
+        found = _with_weights(rows, theta[:, 0] + rng.normal(size=models), theta, seed=0)
+        assert {row.weight_reason for row in found} == {reason}
+        assert all(np.isnan(row.weight.value) == bool(reason) for row in found)
+    found = _with_weights(rows, rng.normal(size=8), np.repeat(theta[:, :1], 2, axis=1), seed=0)
+    assert {row.weight_reason for row in found} == {"dependent dimensions"}
+
+
+def test_correlations_and_weights_are_low_by_the_root_of_the_reliability() -> None:
+    """With abilities by 10 and 40 items, scores of which both are a known part."""
+    planted = plant({"few": on_first(10, 1.5), "many": on_second(40, 1.5)}, models=800)
+    data, theta = planted.data, planted.theta
+    fit = fit_mirt(data.correct, data.trials, data.benchmark_of, MirtSettings(dims=2, starts=1))
+    fit = rotate(fit, procrustes(fit.theta, theta))
+    score, once = theta @ [0.6, 0.6] + 0.3 * np.random.default_rng(0).normal(size=800), np.ones((1, 800))
+    found, true = (standardised_weights(score, abilities, once) for abilities in (fit.theta, theta))
+    assert fit.reliability[:, 0].mean() < 0.85 < 0.9 < fit.reliability[:, 1].mean()
+    for k, expected in enumerate(np.sqrt(fit.reliability.mean(axis=0))):
+        corrected, at_truth = (correlate(score, v[:, k], once).value for v in (fit.theta, theta))
+        assert corrected / at_truth == pytest.approx(expected, abs=0.025)
+        assert found[k].value / true[k].value == pytest.approx(expected, abs=0.025)
 
 
 def test_abilities_without_a_benchmark_have_no_trace_of_it(planted: Planted) -> None:

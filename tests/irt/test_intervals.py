@@ -8,6 +8,7 @@ import pytest
 from irt.intervals import (
     UNDEFINED,
     correlate,
+    dependent,
     figure,
     resampled_counts,
     standardised_weights,
@@ -51,10 +52,28 @@ def test_weights_need_more_models_than_they_can_fit() -> None:
     rng = np.random.default_rng(0)
     theta, score = rng.normal(size=(5, 3)), rng.normal(size=5)
     assert standardised_weights(score[:4], theta[:4], resampled_counts(4, 0)) == [UNDEFINED] * 3
-    # A resample that lacks one of the five is none either.
-    weights = np.array([[1.0, 1, 1, 1, 1], [0, 2, 1, 1, 1]])
+    # A resample that lacks one of the five is none either: of twenty one may, but not two.
+    weights = np.ones((20, 5))
+    weights[0] = [0, 2, 1, 1, 1]
     for found in standardised_weights(score, theta, weights):
         assert [found.low, found.high] == pytest.approx([found.value] * 2)
+    weights[1] = [2, 0, 1, 1, 1]
+    assert standardised_weights(score, theta, weights) == [UNDEFINED] * 3
+
+
+def test_weights_of_few_models_have_intervals_that_cover_or_none() -> None:
+    """Of 4 models the resamples that are left repeat the sample, and the interval was one point, whatever the truth."""
+    rng = np.random.default_rng(0)
+    for models, given in ((4, False), (6, False), (8, True)):
+        hits = 0
+        for seed in range(100):
+            x = rng.normal(size=(models, 2))
+            first, second = standardised_weights(
+                x[:, 0] + rng.normal(size=models), x, resampled_counts(models, seed)
+            )
+            assert np.isfinite([first.value, first.low, second.value, second.high]).all() == given
+            hits += second.low <= 0 <= second.high
+        assert not given or 0.88 <= hits / 100
 
 
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
@@ -81,7 +100,9 @@ def test_columns_that_follow_from_the_others_have_no_weights() -> None:
     weights = resampled_counts(40, 0)
     near = x.sum(axis=1) + 1e-6 * rng.normal(size=40)
     assert standardised_weights(y, np.column_stack([x, near]), weights) == [UNDEFINED] * 3
+    assert dependent(np.column_stack([x, near])) and dependent(np.column_stack([x, np.ones(40)]))
     apart = x.sum(axis=1) + 0.1 * rng.normal(size=40)
+    assert not dependent(np.column_stack([x, apart])) and not dependent(x[:, :1])
     assert all(
         np.isfinite(found.value) for found in standardised_weights(y, np.column_stack([x, apart]), weights)
     )
