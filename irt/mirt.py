@@ -249,15 +249,8 @@ def _fit_once(answers: Answers, benchmark_of: IntArray, settings: MirtSettings, 
     return _Attempt(abilities, items, prior, np.array(elbo), converged)
 
 
-@dataclass(frozen=True)
-class Scored(Gaussian):
-    """Abilities or items scored on the frozen other side, and whether the steps have come to an end."""
-
-    converged: bool
-
-
 @one_thread
-def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Scored:
+def score_models(fit: MirtFit, correct: FloatArray | IntArray, trials: FloatArray | IntArray) -> Gaussian:
     """Return the abilities of other models on the fit's items, which stay as they are: mean (M', D).
 
     ``correct`` and ``trials`` are (M', N). A model that was asked nothing gets the prior.
@@ -276,7 +269,7 @@ def score_items(
     correct: FloatArray | IntArray,
     trials: FloatArray | IntArray,
     benchmark_of: IntArray,
-) -> Scored:
+) -> Gaussian:
     """Return (a, d) of other items answered by the fit's models, whose abilities stay as they are: mean (N', p).
 
     ``correct`` and ``trials`` are (M, N'). ``benchmark_of`` (N',) says which of the fit's benchmarks each belongs to,
@@ -287,12 +280,15 @@ def score_items(
     return _scored(items, lambda now: step_items(answers, now, fit.abilities, fit.prior, benchmark_of))
 
 
-def _scored(gaussians: Gaussian, step: Callable[[Gaussian], Step]) -> Scored:
-    """Return where the steps lead, from these Gaussians on."""
-    converged, iterations = False, 0
-    while not converged and iterations < SCORING_ITERATIONS:
+def _scored(gaussians: Gaussian, step: Callable[[Gaussian], Step]) -> Gaussian:
+    """Return where the steps lead, from these Gaussians on.
+
+    They nearly always end by themselves. Of models that are right everywhere in up to 1,000 trials, on items in a
+    perfect order and in up to 12 dimensions, they had 0.005 posterior standard deviations to go when they were cut off.
+    """
+    for _ in range(SCORING_ITERATIONS):
         taken = step(gaussians)
         gaussians = taken.gaussians
-        converged = taken.length < SCORING_TOLERANCE
-        iterations += 1
-    return Scored(gaussians.mean, gaussians.covariance, converged)
+        if taken.length < SCORING_TOLERANCE:
+            break
+    return gaussians

