@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from irt.arrays import FloatArray, IntArray
+from irt.io import InputError
 from irt.mirt import MirtSettings, fit_mirt
+from irt.mirt_data import groups_of
 from irt.streams import Purpose, stream
 
 # A tenth of the cells is hidden at a time: in turn, until this many answers have been predicted, or five tenths.
@@ -82,6 +84,20 @@ def hide(correct: IntArray, trials: IntArray, hidden: np.ndarray) -> tuple[IntAr
     return np.where(hidden, 0, correct), np.where(hidden, 0, trials)
 
 
+def check_connected(trials: IntArray, hidden: str) -> None:
+    """Refuse what is left to fit, (M, N) trials, if it falls into groups of models without a common item.
+
+    Nothing would relate their abilities, as where all answers fall apart, and how well such a fit predicts would say
+    nothing of a fit to them all. ``hidden`` says what was hidden.
+    """
+    groups = int(groups_of(trials).max()) + 1
+    if groups > 1:
+        raise InputError(
+            f"without {hidden} the models fall into {groups} groups without a common item, so their abilities cannot "
+            "be compared; try another --seed, or give matrices with more models in common"
+        )
+
+
 def cell_log_likelihood(correct: FloatArray | IntArray, trials: IntArray, chance: FloatArray) -> FloatArray:
     """Return the log probability of the answers of each cell, in the order they came, from P(correct) = ``chance``.
 
@@ -129,8 +145,15 @@ def compare_dims(
         Those of the fits, but for ``dims`` and ``starts``.
     done
         Called with the number of fits that are done.
+
+    Raises
+    ------
+    InputError
+        Before the first fit, if the answers fall apart without those that a fold hides.
     """
     fold = folds(trials, FOLDS, settings.seed)
+    for number in range(rounds_of(trials)):
+        check_connected(np.where(fold == number, 0, trials), f"the answers that fold {number + 1} hides")
     gathered: dict[int, list[FloatArray]] = {count: [] for count in dims}
     asked: list[IntArray] = []
     model_of: list[IntArray] = []

@@ -13,7 +13,7 @@ from scipy.special import betaln
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
-from irt.held_out import hide
+from irt.held_out import check_connected, hide
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_items, score_models
 from irt.mirt_updates import Gaussian
 from irt.prediction_protocols import BoolArray, Protocol, Split, splits
@@ -66,8 +66,11 @@ def predict_folds(
     """Predict the hidden cells of every fold; return them all, and which fits stopped at their last iteration.
 
     See ``splits`` for protocol, folds and known, and ``predict`` for the rest. ``report`` is called with the number of
-    folds done.
+    folds done. Before the first fit an InputError is raised if what some fold leaves to fit falls apart.
     """
+    for fold, split in enumerate(splits(trials, protocol, folds, known, seed)):
+        left = np.where(split.hidden, 0, trials)[np.ix_(~split.new_models, ~split.new_items)]
+        check_connected(left, f"the {protocol} of fold {fold + 1}")
     rows, columns = [], []
     unconverged: list[str] = []
     chances: dict[str, list[FloatArray]] = {name: [] for name in predictor_names(dims)}

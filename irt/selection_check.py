@@ -10,13 +10,14 @@ M models, N items, R random draws of a subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.stats import rankdata
 
 from irt.arrays import FloatArray, IntArray
+from irt.held_out import check_connected
 from irt.intervals import UNDEFINED, Figure, figure, resampled_counts, weighted_correlations
 from irt.io import InputError
 from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability, score_models
@@ -104,49 +105,82 @@ def check_selection(
     ------
     InputError
         If no item of a half, or of all that the other folds answered, separates models, or a half has no item: there is
-        nothing to choose, or nothing to judge by.
+        nothing to choose, or nothing to judge by. If the models of the other folds fall apart without those of one.
     """
-    rng = stream(settings.seed, Purpose.SUBSETS)
-    models, items = len(data.models), np.arange(len(data.items))
-    fold_of = rng.permutation(models) % folds
-    kinds = [
-        Unseen(*(np.empty((models, size)[:axes]) for axes in (1, 2, 1, 2, 2))) for size in (1, draws, draws)
-    ]
-    not_converged = []
-    if len(np.unique(data.benchmark_of)) == len(items):
+    if len(np.unique(data.benchmark_of)) == len(data.items):
         raise InputError(
             "every benchmark has one item, so that none is left to judge the choice by; give benchmarks of more items"
         )
+    rng = stream(settings.seed, Purpose.SUBSETS)
+    fold_of = rng.permutation(len(data.models)) % folds
     for fold in range(folds):
         seen = fold_of != fold
-        _check_pool(separating_items(data.correct[seen], data.trials[seen]), items, "the items", fold)
+        pool = separating_items(data.correct[seen], data.trials[seen])
+        _check_pool(pool, np.arange(len(data.items)), "the items", fold)
+        check_connected(data.trials[seen], f"the models of fold {fold + 1}")
+    judged = []
     for fold in range(folds):
-        seen, unseen = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        correct, trials = data.correct[seen], data.trials[seen]
-        pool = separating_items(correct, trials)
-        half, other = halves(data.benchmark_of, rng)
-        _check_pool(pool, half, "a random half of the items", fold)
-        fit = fit_mirt(correct, trials, data.benchmark_of, settings)
-        if not fit.converged:
-            not_converged.append(fold + 1)
-        fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
-        judged = data.keep_models(unseen)
-        share = max(1, round(count * len(half) / len(items)))
-        by_other = _score_by(fit, judged, other).mean[:, dimension]
-        by_all = _score_by(fit, judged, items).mean[:, dimension]
-        of_half = _subsets(fit, data, dimension, half, pool, share, draws, rng)
-        of_all = _subsets(fit, data, dimension, items, pool, count, draws, rng)
-        for kind, kept_of_half, kept_of_all in zip(kinds, of_half, of_all, strict=True):
-            kind.other[unseen], kind.full[unseen] = by_other, by_all
-            for draw, kept in enumerate(kept_of_half):
-                kind.ability[unseen, draw] = _score_by(fit, judged, kept).mean[:, dimension]
-            for draw, kept in enumerate(kept_of_all):
-                abilities = _score_by(fit, judged, kept)
-                kind.part[unseen, draw] = abilities.mean[:, dimension]
-                kind.error[unseen, draw] = score_error(judged, kept, probability(abilities, fit.items))
+        judged.append(_judge_fold(data, whole, turn, fold_of, fold, settings, dimension, count, draws, rng))
         report(fold + 1)
-    selected, matched, random = kinds
+    order = np.argsort(np.concatenate([np.flatnonzero(fold_of == fold) for fold in range(folds)]))
+    selected, matched, random = (_joined([one.kinds[number] for one in judged], order) for number in range(3))
+    not_converged = (fold + 1 for fold, one in enumerate(judged) if not one.converged)
     return Check(selected, matched, random, tuple(not_converged))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What selected, matched and random subsets say of the models of a fold, and whether the fit had converged."""
+
+    kinds: tuple[Unseen, Unseen, Unseen]
+    converged: bool
+
+
+def _judge_fold(
+    data: Benchmarks,
+    whole: MirtFit,
+    turn: FloatArray,
+    fold_of: IntArray,
+    fold: int,
+    settings: MirtSettings,
+    dimension: int,
+    count: int,
+    draws: int,
+    rng: np.random.Generator,
+) -> _Judged:
+    """Fit and choose items without the models of a fold, and judge the choice by them."""
+    seen = fold_of != fold
+    correct, trials = data.correct[seen], data.trials[seen]
+    items, pool = np.arange(len(data.items)), separating_items(correct, trials)
+    half, other = halves(data.benchmark_of, rng)
+    _check_pool(pool, half, "a random half of the items", fold)
+    fit = fit_mirt(correct, trials, data.benchmark_of, settings)
+    fit = rotate(rotate(fit, procrustes(fit.a, whole.a)), turn)
+    models = data.keep_models(np.flatnonzero(~seen))
+    share = max(1, round(count * len(half) / len(items)))
+    by_other, by_all = (_score_by(fit, models, own).mean[:, dimension] for own in (other, items))
+    of_half = _subsets(fit, data, dimension, half, pool, share, draws, rng)
+    of_all = _subsets(fit, data, dimension, items, pool, count, draws, rng)
+
+    def unseen(kept_of_half: list[IntArray], kept_of_all: list[IntArray]) -> Unseen:
+        by_half = [_score_by(fit, models, kept).mean[:, dimension] for kept in kept_of_half]
+        by_part = [_score_by(fit, models, kept) for kept in kept_of_all]
+        errors = [
+            score_error(models, kept, probability(abilities, fit.items))
+            for kept, abilities in zip(kept_of_all, by_part, strict=True)
+        ]
+        part = [abilities.mean[:, dimension] for abilities in by_part]
+        return Unseen(by_other, np.stack(by_half, 1), by_all, np.stack(part, 1), np.stack(errors, 1))
+
+    selected, matched, random = map(unseen, of_half, of_all)
+    return _Judged((selected, matched, random), fit.converged)
+
+
+def _joined(parts: Sequence[Unseen], order: IntArray) -> Unseen:
+    """Return those of all folds as one, its models in this order of theirs."""
+    return Unseen(
+        *(np.concatenate([getattr(part, field.name) for part in parts])[order] for field in fields(Unseen))
+    )
 
 
 def _check_pool(pool: IntArray, items: IntArray, what: str, fold: int) -> None:

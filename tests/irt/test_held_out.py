@@ -8,6 +8,7 @@ import pytest
 from irt.held_out import (
     WORTH_A_DIMENSION,
     cell_log_likelihood,
+    check_connected,
     choose_dims,
     compare_dims,
     folds,
@@ -15,6 +16,7 @@ from irt.held_out import (
     mean_and_error,
     rounds_of,
 )
+from irt.io import InputError
 from irt.mirt import MirtSettings, fit_mirt
 
 
@@ -126,6 +128,28 @@ def test_fits_that_stopped_early_are_named() -> None:
     stopped = compare_dims(*answers, [1, 2], MirtSettings(max_iterations=1), lambda done: None)
     assert stopped.not_converged[:3] == ("1-D of fold 1", "2-D of fold 1", "1-D of fold 2")
     assert len(stopped.not_converged) == 2 * rounds_of(answers[1])
+
+
+def test_a_fold_that_hides_the_only_link_is_refused_before_any_fit() -> None:
+    """Two groups of models, linked by one answer: the cell (0, 6)."""
+    trials = np.zeros((10, 12), dtype=np.int64)
+    trials[:5, :6] = trials[5:, 6:] = trials[0, 6] = 1
+    answers = np.random.default_rng(0).binomial(trials, 0.5), trials, np.repeat([0, 1], 6)
+    check_connected(trials, "nothing")
+    rounds, refused, done = rounds_of(trials), 0, list[int]()
+    for seed in range(8):
+        hides = int(folds(trials, 10, seed)[0, 6])
+        if hides < rounds:
+            with pytest.raises(
+                InputError, match=f"^without the answers that fold {hides + 1} hides .* 2 groups"
+            ):
+                compare_dims(*answers, [1], MirtSettings(seed=seed), done.append)
+            assert not done
+            refused += 1
+    assert refused
+    seed = next(seed for seed in range(99) if folds(trials, 10, seed)[0, 6] >= rounds)
+    compare_dims(*answers, [1], MirtSettings(seed=seed, max_iterations=2), done.append)
+    assert len(done) == rounds
 
 
 def test_a_cell_of_several_trials_counts_as_its_answers() -> None:

@@ -11,6 +11,7 @@ from scipy.special import expit, xlog1py, xlogy
 
 from irt.additive import fit_additive
 from irt.arrays import FloatArray, IntArray
+from irt.io import InputError
 from irt.mirt import MirtSettings, fit_mirt, probability, score_items, score_models
 from irt.prediction_protocols import Protocol, splits
 from irt.predictors import (
@@ -254,6 +255,26 @@ def test_fits_that_had_not_converged_are_named(monkeypatch: pytest.MonkeyPatch) 
         correct, trials, benchmark_of, protocol="cells", folds=2, known=1, dims=[1, 2], seed=0, report=lambda done: None
     )  # fmt: skip
     assert unconverged == ["1-D of fold 1", "2-D of fold 1", "1-D of fold 2", "2-D of fold 2"]
+
+
+def test_a_fold_whose_models_are_the_only_link_is_refused_before_any_fit() -> None:
+    """Ten models by one benchmark, ten by the other, and one by both: without it nothing relates their abilities."""
+    correct, trials, benchmark_of, _ = simulate(21, [12, 12], 1)
+    trials[:10, 12:] = correct[:10, 12:] = 0
+    trials[11:, :12] = correct[11:, :12] = 0
+    done: list[int] = []
+    arguments = {"folds": 3, "known": 4, "dims": [1], "seed": 0, "report": done.append}
+    bridge = next(
+        fold for fold, split in enumerate(splits(trials, "models", 3, 4, 0)) if split.new_models[10]
+    )
+    with pytest.raises(
+        InputError, match=f"^without the models of fold {bridge + 1} the models fall into 2 groups"
+    ):
+        predict_folds(correct, trials, benchmark_of, protocol="models", **arguments)  # type: ignore[arg-type]
+    assert not done
+    # Some of its answers are seen in every fold of the cells.
+    predict_folds(correct, trials, benchmark_of, protocol="cells", **arguments)  # type: ignore[arg-type]
+    assert done == [1, 2, 3]
 
 
 @pytest.mark.parametrize("protocol", ["models", "items"])

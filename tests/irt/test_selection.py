@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from irt.intervals import UNDEFINED, Figure
+from irt.io import InputError
 from irt.mirt import MirtFit, MirtSettings, fit_mirt
 from irt.mirt_updates import Gaussian
 from irt.rotation import canonical
@@ -232,6 +233,21 @@ def test_folds_whose_fit_had_not_converged_are_named(half: tuple[Planted, MirtFi
         report=lambda done: None,
     )  # fmt: skip
     assert check.not_converged == (1, 2)
+
+
+def test_a_fold_whose_models_are_the_only_link_is_refused_before_its_fit() -> None:
+    data = plant({"one": on_first(12, 1.5), "two": on_first(12, 1.5)}, models=21).data
+    data.trials[:10, 12:] = data.correct[:10, 12:] = 0
+    data.trials[11:, :12] = data.correct[11:, :12] = 0
+    settings = MirtSettings(dims=1, starts=1)
+    whole = fit_mirt(data.correct, data.trials, data.benchmark_of, settings)
+    done: list[int] = []
+    with pytest.raises(InputError, match="^without the models of fold [123] the models fall into 2 groups"):
+        check_selection(
+            data, whole, canonical(whole)[1], settings=settings, dimension=0, count=6, folds=3, draws=2,
+            report=done.append,
+        )  # fmt: skip
+    assert not done
 
 
 def test_no_figure_is_minus_zero(half: tuple[Planted, MirtFit]) -> None:
