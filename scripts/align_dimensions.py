@@ -17,7 +17,8 @@ resampled models, the abilities as they are: their own uncertainty is not in the
   uncorrected   the abilities are fitted to all, the benchmark among them, which raises it
   agreement     correlation over models of the abilities by the other benchmarks' own fit with those by the same answers
                 and the item parameters of the fit of all: near 1 if the others by themselves find the dimension
-  reliability   1 - error variance/variance of the abilities by the other benchmarks, mean over models
+  reliability   1 - error variance/variance of the abilities by the other benchmarks, mean over models; corrected and
+                weight are low by the factor sqrt(reliability), 0.7 where it is 0.5, and not adjusted for it
 
 Examples:
   python scripts/align_dimensions.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out
