@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from irt.arrays import FloatArray, IntArray
-from irt.mirt import MirtFit, MirtSettings, fit_mirt, probability
+from irt.arrays import FloatArray
+from irt.mirt import MirtSettings, fit_mirt, probability
 from irt.mirt_refine import (
     FARTHEST_AHEAD,
     NODES,
@@ -25,42 +25,17 @@ from irt.mirt_refine import (
 )
 from irt.mirt_updates import (
     PRIOR_ITEMS,
-    Answers,
     Gaussian,
     answers_of,
     better_scaled,
     transformed,
-    update_items,
     update_prior,
     weak_covariance,
     weak_mean_covariance,
     with_one,
 )
 from irt.rotation import procrustes, rotate_items
-
-
-def planted(models: int, items: int) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """Abilities of mean 0 and covariance I, items (a_1, a_2, d) of two benchmarks, and P(correct)."""
-    rng = np.random.default_rng(3)
-    theta = rng.normal(size=(models, 2))
-    theta -= theta.mean(axis=0)
-    theta = theta @ np.linalg.inv(np.linalg.cholesky(np.cov(theta.T, bias=True))).T
-    benchmark_of = np.arange(items) % 2
-    means = np.array([[1.5, 0.2, 0.5], [0.3, 1.2, -0.5]])
-    beta = means[benchmark_of] + rng.normal(size=(items, 3)) * [0.5, 0.5, 1.0]
-    chance = 1 / (1 + np.exp(-(theta @ beta[:, :2].T + beta[:, 2])))
-    return theta, beta, benchmark_of, chance
-
-
-def unrefined(answers: Answers, benchmark_of: IntArray, dims: int = 2) -> tuple[Gaussian, Gaussian, Gaussian]:
-    """A posterior before refinement: crude, but of the right shapes."""
-    rng = np.random.default_rng(0)
-    models, items = answers.trials.shape
-    abilities = Gaussian(rng.normal(size=(models, dims)), np.tile(0.2 * np.eye(dims), (models, 1, 1)))
-    benchmarks = int(benchmark_of.max()) + 1
-    prior = Gaussian(np.zeros((benchmarks, dims + 1)), np.tile(np.eye(dims + 1), (benchmarks, 1, 1)))
-    first = Gaussian(np.zeros((items, dims + 1)), np.tile(0.2 * np.eye(dims + 1), (items, 1, 1)))
-    return abilities, update_items(answers, first, abilities, prior, benchmark_of), prior
+from tests.refinement import objective, planted, unrefined
 
 
 @pytest.mark.parametrize("models", [100, 30])
@@ -86,21 +61,6 @@ def test_standard_deviations_match_the_errors(models: int) -> None:
     )
     # With the Pólya–Gamma bound alone as much for 100 models, and 0.046 for 30.
     assert predicted < known + {100: 0.018, 30: 0.046}[models]
-
-
-def objective(
-    row: Gaussian, other: Gaussian, prior: Gaussian, kappa: FloatArray, trials: FloatArray, free: int
-) -> float:
-    """Evidence bound of one row by 61 nodes: E log p(answers) − KL(q ‖ prior), z Gaussian with its moments under q."""
-    mean = other.mean @ row.mean[0]
-    square = np.einsum("kpq,pq->k", other.second_moment(), row.second_moment()[0])
-    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-    z = mean[:, None] + nodes * np.sqrt(square - mean**2)[:, None]
-    expected = np.logaddexp(z / 2, -z / 2) @ (weights / weights.sum())
-    precision = np.linalg.inv(prior.covariance[0])
-    covariance, away = row.covariance[0, :free, :free], row.mean[0, :free] - prior.mean[0]
-    divergence = np.trace(precision @ covariance) + away @ precision @ away - np.linalg.slogdet(covariance)[1]
-    return float(kappa @ mean - trials @ expected - divergence / 2)
 
 
 def newton(
@@ -384,99 +344,3 @@ def test_steps_that_shrink_alike_are_extrapolated_to_their_end() -> None:
     np.testing.assert_allclose(extrapolated(end, end, end), end)
     line = extrapolated(*(n * start for n in range(3)))  # no end in sight
     np.testing.assert_allclose(line, 2 * FARTHEST_AHEAD * start)
-
-
-def test_extrapolation_ends_where_every_step_alone_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    correct, trials, benchmark_of = hard_cases()["every item a benchmark"]
-    answers = answers_of(correct, trials)
-    begin = unrefined(answers, benchmark_of, dims=3)
-    *ahead, sooner = refine(answers, *begin, benchmark_of)
-    monkeypatch.setattr("irt.mirt_refine.FARTHEST_AHEAD", 1.0)
-    *alone, later = refine(answers, *begin, benchmark_of)
-    assert sooner.converged and later.converged and sooner.iterations < later.iterations - 10
-    assert np.abs(probability(*ahead[:2]) - probability(*alone[:2])).max() < 5e-4
-
-
-def hard_cases() -> dict[str, tuple[IntArray, IntArray, IntArray]]:
-    _, _, two, chance = planted(30, 60)
-    correct = (np.random.default_rng(9).random(chance.shape) < chance).astype(int)
-    ones = np.ones_like(correct)
-    broken, blank = correct.copy(), ones.copy()
-    broken[:, 1], broken[:, 2], broken[:, 5:15] = 1, 0, 1
-    blank[5, 3:] = 0  # a model with three answers
-    alone = two.copy()
-    alone[:3] = [2, 3, 4]
-    ladder = (np.arange(30)[:, None] > np.arange(60) / 2).astype(int)
-    flat = np.broadcast_to(np.arange(60) % 2, ones.shape)
-    return {
-        "one-item benchmarks, constant items, three answers": (broken * blank, blank, alone),
-        "every item a benchmark": (correct, ones, np.arange(60)),
-        "everybody always right": (ones, ones, two),
-        "a perfect order": (ladder, ones, two),
-        "items all right or all wrong": (flat, ones, two // 2),
-        "many trials": (np.random.default_rng(9).binomial(100_000, chance), 100_000 * ones, two),
-    }
-
-
-@pytest.mark.parametrize("name", hard_cases())
-@pytest.mark.parametrize("dims", [1, 4])
-def test_nothing_diverges(name: str, dims: int) -> None:
-    correct, trials, benchmark_of = hard_cases()[name]
-    fit: MirtFit = fit_mirt(
-        correct, trials, benchmark_of, MirtSettings(dims=dims, starts=1, max_iterations=200)
-    )
-    assert np.abs(fit.items.mean).max() < 40 and np.abs(fit.theta).max() < 8
-    for side in (fit.abilities, fit.items, fit.prior):
-        assert np.linalg.eigvalsh(side.covariance).min() > 0
-        assert np.linalg.eigvalsh(side.covariance).max() < 400
-    # What is seen is predicted better than by a coin.
-    chance = np.clip(fit.probability(), 1e-9, 1 - 1e-9)
-    loss = -(correct * np.log(chance) + (trials - correct) * np.log1p(-chance)).sum() / trials.sum()
-    assert loss < 0.65
-
-
-def many_dimensions() -> tuple[Answers, IntArray, MirtFit]:
-    """A fit of four dimensions to answers of two, where the learned priors settle slowly."""
-    rng = np.random.default_rng(0)
-    benchmark_of = np.arange(200) % 3
-    theta, means = rng.normal(size=(60, 2)), np.abs(rng.normal(size=(3, 2)))
-    a = means[benchmark_of] + 0.5 * rng.normal(size=(200, 2))
-    correct = rng.binomial(1, 1 / (1 + np.exp(-(theta @ a.T + rng.normal(size=200)))))
-    trials = np.ones_like(correct)
-    fit = fit_mirt(correct, trials, benchmark_of, MirtSettings(dims=4, starts=1))
-    return answers_of(correct, trials), benchmark_of, fit
-
-
-def test_a_refinement_that_says_it_has_converged_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers, benchmark_of, fit = many_dimensions()
-    assert fit.converged and 30 < fit.refinement.iterations < 300
-    *again, _ = refine(answers, fit.abilities, fit.items, fit.prior, benchmark_of)
-    assert np.abs(probability(*again[:2]) - fit.probability()).max() < 1e-3
-
-    # By numerical derivatives, no mean of q would better the bound.
-    own = Gaussian(fit.prior.mean[benchmark_of], fit.prior.covariance[benchmark_of])
-    for j in (0, 50, 100, 150):
-        row, prior = (Gaussian(g.mean[j : j + 1], g.covariance[j : j + 1]) for g in (fit.items, own))
-        cells = answers.kappa[:, j], answers.trials[:, j]
-        for k in range(5):
-            shift = 0.01 * np.eye(5)[k] * np.sqrt(row.covariance[0, k, k])
-            up, down = (
-                objective(
-                    Gaussian(row.mean + move, row.covariance), with_one(fit.abilities), prior, *cells, 5
-                )
-                for move in (shift, -shift)
-            )
-            assert abs(up - down) / 0.02 < 0.005
-
-    monkeypatch.setattr("irt.mirt_refine.ITERATIONS", 30)
-    assert not refine(answers, *unrefined(answers, benchmark_of, dims=4), benchmark_of)[3].converged
-
-
-def test_one_benchmark_of_few_answers_an_item_settles_soon_at_the_spread_of_its_loadings() -> None:
-    """15 answers say less of a loading than its prior does; item by item that prior would creep ten times as long."""
-    rng = np.random.default_rng(0)
-    theta, a = rng.normal(size=15), 1.2 + 0.5 * rng.normal(size=800)
-    correct = rng.binomial(1, 1 / (1 + np.exp(-(theta[:, None] * a + rng.normal(size=800)))))
-    fit = fit_mirt(correct, np.ones_like(correct), np.zeros(800, dtype=int), MirtSettings(dims=1, starts=1))
-    assert fit.converged and fit.refinement.iterations < 60
-    np.testing.assert_allclose(np.sqrt(np.diag(fit.prior.covariance[0])), [0.5, 1.0], atol=0.1)
