@@ -148,7 +148,7 @@ def _how_to_read(correlations: FloatArray) -> list[str]:
         no_weight = " No weight: one of the dimensions has no corrected value."
     found = [
         f"Read corrected first: the other benchmarks alone measure the ability;{weight} uncorrected last: the "
-        "benchmark itself is in the ability, which raises it.",
+        "benchmark itself is in the ability, which usually raises it.",
         f"No corrected value: agreement below {LOWEST_AGREEMENT} (the others by themselves find another dimension) or "
         f"reliability below {LOWEST_RELIABILITY} (they hardly measure it).{no_weight}",
     ]

@@ -33,6 +33,8 @@ LIBRARIES = ("numpy", "scipy", "statsmodels")
 class ItemSummary:
     """What the loadings of N items come to; standard deviations by the delta method from q(a, d).
 
+    All are NaN for an item that all models answered alike: its loadings are what its benchmark's prior expects.
+
     Attributes
     ----------
     mdisc, mdisc_sd
@@ -55,8 +57,11 @@ class ItemSummary:
     direction_sd: FloatArray
 
 
-def summarise_items(fit: MirtFit) -> ItemSummary:
-    """Return discrimination, difficulty and direction of each item (Reckase 2009)."""
+def summarise_items(fit: MirtFit, alike: npt.NDArray[np.bool_]) -> ItemSummary:
+    """Return discrimination, difficulty and direction of each item (Reckase 2009).
+
+    ``alike`` (N,) says which items all models answered alike.
+    """
     pull = fit.a @ fit.ability_covariance
     mdisc = np.sqrt(np.sum(pull * fit.a, axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -68,18 +73,19 @@ def summarise_items(fit: MirtFit) -> ItemSummary:
         of_direction = fit.ability_covariance - direction[:, :, None] * direction[:, None, :]
         of_direction /= mdisc[:, None, None]
     mdisc_sd = _delta(of_mdisc, fit.items.covariance)
-    sure = mdisc >= SURE_OF_MDISC * mdisc_sd
+    told = ~alike
+    sure = told & (mdisc >= SURE_OF_MDISC * mdisc_sd)
     variance = np.einsum(
         "jka,jab,jkb->jk", of_direction, fit.items.covariance[:, :-1, :-1], of_direction, optimize=True
     )
     return ItemSummary(
-        mdisc,
-        mdisc_sd,
+        np.where(told, mdisc, np.nan),
+        np.where(told, mdisc_sd, np.nan),
         np.where(sure, mdiff, np.nan),
         np.where(sure, _delta(of_mdiff, fit.items.covariance), np.nan),
-        direction,
+        np.where(told[:, None], direction, np.nan),
         # In one dimension the direction is 1 and rounding could make its variance negative.
-        np.sqrt(np.maximum(variance, 0)),
+        np.where(told[:, None], np.sqrt(np.maximum(variance, 0)), np.nan),
     )
 
 
@@ -92,7 +98,7 @@ def write_mirt(output_dir: Path, benchmarks: Benchmarks, fit: MirtFit, figures: 
     numbers = range(1, fit.theta.shape[1] + 1)
     theta_sd = np.sqrt(np.diagonal(fit.abilities.covariance, axis1=1, axis2=2))
     item_sd = np.sqrt(np.diagonal(fit.items.covariance, axis1=1, axis2=2))
-    summary = summarise_items(fit)
+    summary = summarise_items(fit, answered_alike(benchmarks))
     item_columns = [
         fit.items.mean,
         summary.mdisc,
@@ -226,7 +232,8 @@ def warnings_of(
         else:
             more = "--dims takes no more"
         warnings.append(f"{dims} dimensions are the most that were tried and predict best; {more}")
-    vague = int(np.isnan(summarise_items(fit).mdiff).sum())
+    alike = answered_alike(benchmarks)
+    vague = int(np.isnan(summarise_items(fit, alike).mdiff[~alike]).sum())
     if vague:
         warnings.append(
             f"{vague:,} of {len(benchmarks.items):,} items have no MDIFF: their MDISC is less than twice its standard "

@@ -69,7 +69,7 @@ def json_report(data: Benchmarks, found: Kept) -> dict[str, Any]:
 def report_lines(data: Benchmarks, found: Kept) -> list[str]:
     """Return how the expected share correct is spread, the items of each benchmark and the figures of each subset."""
     lines = []
-    for title, members in (("they separate", found.pool), ("kept", found.kept)):
+    for title, members in (("items that separate models", found.pool), ("kept items", found.kept)):
         spread = _spread(found.easiness[members])
         lines.append(f"Expected share correct, {title}: mean {spread['mean']:.3f}, sd {spread['sd']:.3f}")
     rows: list[tuple[str, ...]] = [

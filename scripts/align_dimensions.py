@@ -14,7 +14,7 @@ resampled models, the abilities as they are: their own uncertainty is not in the
   weight        standardised weight of the dimension in the regression of the share correct on all these abilities: as
                 dimensions correlate, a benchmark that measures one alone correlates with the others, too. None where
                 a dimension has no corrected value, and for few models: fewer than 8 in 2 dimensions, 10 in 3
-  uncorrected   the abilities are fitted to all, the benchmark among them, which raises it
+  uncorrected   the abilities are fitted to all, the benchmark among them, which usually raises it
   agreement     correlation over models of the abilities by the other benchmarks' own fit with those by the same answers
                 and the item parameters of the fit of all: near 1 if the others by themselves find the dimension
   reliability   1 - error variance/variance of the abilities by the other benchmarks, mean over models; corrected and

@@ -19,6 +19,7 @@ Of an item (Phi: the correlations of the abilities)
                harder; blank where MDISC is less than twice its sd
   direction_k  correlation over models of a·theta with ability k. Where abilities correlate it is not 0 for an ability
                that the item does not load on: read a_k for that
+  Where all models answered alike, MDISC, MDIFF and direction are blank, and a_k is what the benchmark's items have
 
 Examples:
   python scripts/fit_mirt.py gsm8k.csv.gz math.csv.gz code.csv.gz --n-trials 1 --output-dir out

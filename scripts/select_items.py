@@ -156,7 +156,7 @@ def print_report(
     items, separating = len(data.items), len(found.pool)
     print(
         f"Dimension {arguments.dimension} of {arguments.dims}: {len(found.kept):,} of {items:,} items kept; "
-        f"{items - separating:,} separate no models"
+        f"{items - separating:,} were answered alike by all models and cannot be"
     )
     print("\n".join(report_lines(data, found)))
 

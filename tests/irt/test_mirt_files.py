@@ -31,7 +31,7 @@ def test_standard_deviations_are_those_of_draws() -> None:
     fit = oblique_fit()
     phi = fit.ability_covariance
     assert abs(phi[0, 1]) > 0.1
-    found = summarise_items(fit)
+    found = summarise_items(fit, np.zeros(len(fit.a), dtype=bool))
     rng = np.random.default_rng(1)
     for j in range(0, 40, 5):
         draws = rng.multivariate_normal(fit.items.mean[j], fit.items.covariance[j], 20_000)
@@ -50,9 +50,21 @@ def test_an_item_that_separates_nobody_has_no_direction_and_no_difficulty() -> N
     fit = oblique_fit()
     mean = fit.items.mean.copy()
     mean[3, :2] = 0
-    found = summarise_items(replace(fit, items=Gaussian(mean, fit.items.covariance)))
+    alike = np.zeros(len(fit.a), dtype=bool)
+    found = summarise_items(replace(fit, items=Gaussian(mean, fit.items.covariance)), alike)
     assert found.mdisc[3] == 0 and np.isnan(found.mdiff[3]) and np.isnan(found.direction[3]).all()
     assert np.isfinite(np.delete(found.mdiff, 3)).all()
+
+
+def test_an_item_that_all_models_answered_alike_measures_nothing() -> None:
+    fit = oblique_fit()
+    plain = summarise_items(fit, np.zeros(len(fit.a), dtype=bool))
+    found = summarise_items(fit, np.arange(len(fit.a)) == 2)
+    for name, values in vars(found).items():
+        assert np.isnan(values[2]).all(), name
+        np.testing.assert_array_equal(
+            np.delete(values, 2, axis=0), np.delete(getattr(plain, name), 2, axis=0)
+        )
 
 
 @pytest.mark.parametrize(

@@ -248,4 +248,7 @@ def test_a_difficulty_without_meaning_is_blank_and_constant_items_are_named(tmp_
     assert {row["item"] for row in items if row["benchmark"] == "flat"} == set(blank)
     fit = json.loads((tmp_path / "out" / "fit.json").read_text(encoding="utf-8"))
     assert fit["constant_items"] == [{"benchmark": "flat", "item": item} for item in ("q0", "q1")]
-    assert any(warning.startswith("3 of 33 items have no MDIFF") for warning in fit["warnings"])
+    assert any(warning.startswith("1 of 33 items have no MDIFF") for warning in fit["warnings"])
+    flat = {row["item"]: row for row in items if row["benchmark"] == "flat"}
+    for name in ("MDISC", "sd_MDISC", "direction_1", "sd_direction_1"):
+        assert [flat[item][name] == "" for item in ("q0", "q1", "q2")] == [True, True, False], name

@@ -67,7 +67,9 @@ def test_kept_items_tables_and_json_repeat(folder: Path) -> None:
         found[row["subset"], row["figure"]] = [row["low"], row["value"], row["high"]]
     assert found["selected", "pearson"] == pytest.approx([0.751, 0.853, 0.916], abs=0.01)
     assert found["selected minus random", "pearson"] == pytest.approx([0.014, 0.080, 0.155], abs=0.01)
-    assert shown.stdout.startswith("Dimension 1 of 2: 11 of 36 items kept; 2 separate no models\n")
+    assert shown.stdout.startswith(
+        "Dimension 1 of 2: 11 of 36 items kept; 2 were answered alike by all models and cannot be\n"
+    )
 
 
 def test_more_than_separate_models_are_not_kept(folder: Path) -> None:
