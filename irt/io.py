@@ -11,12 +11,13 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import os
 import secrets
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, Iterator, Sequence, TextIO, Union
+from typing import Any, Dict, Iterable, Iterator, Sequence, TextIO, Union
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -105,6 +106,29 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def read_json_object(path: PathLike) -> Dict[str, Any]:
+    """Return the one JSON object that a file holds.
+
+    Raises
+    ------
+    InputError
+        If it holds anything else, or what is too long or too deep to read.
+    """
+    with open_text(path) as handle:
+        text = handle.read()
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not valid JSON ({error.msg}); mend or remove it") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: a number is too long or the nesting too deep to read; mend or remove it"
+        ) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: expected a JSON object; mend or remove it")
+    return value
 
 
 def check_output(path: PathLike) -> None:

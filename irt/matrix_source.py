@@ -6,14 +6,15 @@ whole number, or a text that says "varies", and NAME.trials.csv.gz has them by c
 
 from __future__ import annotations
 
-import json
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irt.benchmark_list import Benchmark
-from irt.io import InputError, open_text, sha256_of
+from irt.io import InputError, read_json_object, sha256_of
+from irt.matrix_options import MOST_TRIALS
 from irt.response_matrix import ResponseMatrix, drop_models, read_response_matrix
 
 SHOWN_MISSING = 6
@@ -71,13 +72,7 @@ def _check_there(paths: Sequence[Path]) -> None:
 
 def _read_source(folder: Path, name: str) -> MatrixSource:
     path = folder / f"{name}.json"
-    with open_text(path) as handle:
-        try:
-            fields = json.load(handle)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}:{error.lineno}: not valid JSON ({error.msg})") from error
-    if not isinstance(fields, dict):
-        raise InputError(f"{path}: expected an object with source_repo, commit, licence and n_trials")
+    fields = read_json_object(path)
     n_trials, trials = _trials(path, fields.get("n_trials"))
     return MatrixSource(
         matrix=folder / f"{name}.csv.gz",
@@ -97,8 +92,10 @@ def _text(path: Path, fields: dict[str, Any], key: str) -> str:
 
 
 def _trials(path: Path, value: Any) -> tuple[int | None, Path | None]:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_TRIALS:
         return value, None
     if isinstance(value, str) and value.startswith("varies"):
         return None, path.with_name(f"{path.stem}.trials.csv.gz")
-    raise InputError(f"{path}: n_trials must be a whole number of at least 1, or 'varies…', found {value!r}")
+    raise InputError(
+        f"{path}: n_trials must be a whole number from 1 to {MOST_TRIALS}, or 'varies…', found {reprlib.repr(value)}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from irt.arrays import IntArray
-from irt.io import InputError, open_text, sha256_of
+from irt.io import InputError, read_json_object, sha256_of
 from irt.matrix_options import (
     MOST_TRIALS,
     PREPARED,
@@ -198,18 +197,7 @@ def _described_trials(path: Path) -> tuple[Path, int]:
         raise InputError(
             f"{path}: out of how many trials are its counts? Use --n-trials, or put {beside} beside it"
         )
-    with open_text(description) as handle:
-        try:
-            fields = json.load(handle)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{description}:{error.lineno}: not valid JSON ({error.msg})") from error
-        except UnicodeDecodeError:
-            raise  # the file is not UTF-8, which open_text says
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{description}: a number is too long or the nesting too deep to read"
-            ) from error
-    value = fields.get("n_trials") if isinstance(fields, dict) else None
+    value = read_json_object(description).get("n_trials")
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_TRIALS:
         raise InputError(
             f"{description}: n_trials must be a whole number from 1 to {MOST_TRIALS} where there is no {beside}, "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from irt.benchmark_list import Benchmark
-from irt.io import InputError, atomic_writer, open_text, write_csv
+from irt.io import InputError, atomic_writer, read_json_object, remove_file, write_csv
 from irt.matrix_source import MatrixSource
 from irt.settings import ESTIMATOR, SamplerSettings
 
@@ -71,17 +71,7 @@ def read_provenance(folder: Path) -> dict[str, Any] | None:
     path = folder / PROVENANCE
     if not path.exists():
         return None
-    with open_text(path) as handle:
-        try:
-            provenance = json.load(handle)
-        except RecursionError as error:
-            raise InputError(f"{path}: not a provenance file (nested too deeply); remove it") from error
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}:{error.lineno}: not valid JSON ({error.msg}); remove the file"
-            ) from error
-    if not isinstance(provenance, dict):
-        raise InputError(f"{path}: expected a JSON object; remove the file")
+    provenance = read_json_object(path)
     for name, types in SHOWN_IN_TABLES.items():
         if not isinstance(provenance.get(name), (*types, type(None))):
             raise InputError(f"{path}: {name} is {provenance[name]!r}; build the benchmark anew")
@@ -102,7 +92,7 @@ def write_release(
     folder: Path, items: Sequence[str], b_mean: Iterable[float], provenance: Mapping[str, Any]
 ) -> None:
     """Write the three files. Items are numbered from 0; test.jsonl has the id of each in its source."""
-    (folder / PROVENANCE).unlink(missing_ok=True)
+    remove_file(folder / PROVENANCE)
     write_csv(folder / DIFFICULTY, ["item_id", "b_mean"], ([i, f"{b:.6f}"] for i, b in enumerate(b_mean)))
     with atomic_writer(folder / ITEMS) as handle:
         for i, source_id in enumerate(items):

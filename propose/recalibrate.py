@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irt.command import CommandParser, packages_of, print_json, run, whole_number
-from irt.io import atomic_writer, check_output, write_csv
+from irt.io import atomic_writer, check_output, remove_file, write_csv
 from irt.response_matrix import ResponseMatrix
 from irt.settings import ESTIMATOR, SamplerSettings
 from propose.filled import filled_name, filled_pool, write_filled
@@ -146,7 +146,7 @@ def finish(outcome: Outcome, name: str, settings: SamplerSettings, *, earlier: i
             handle.flush()
         # They vouch for the rest: the old ones go before anything changes, the new ones come after all.
         for name in ("recalibration.json", "report.html"):
-            (folder / name).unlink(missing_ok=True)
+            remove_file(folder / name)
         write_fit(folder, matrix, found.fit, diagnostics)
         write_csv(folder / "difficulty_before.csv", ["item", "b_mean", "b_sd"], rows)
         write_items(folder / "filled_items.jsonl", pool)

@@ -20,6 +20,7 @@ from irt.io import (
     atomic_writer,
     csv_rows,
     open_text,
+    read_json_object,
     remove_file,
     sha256_of,
     write_csv,
@@ -89,6 +90,27 @@ def test_what_a_link_points_to_is_removed_and_the_link_stays(tmp_path: Path) -> 
     for _ in range(2):  # the second time there is nothing to remove
         remove_file(tmp_path / "link.json")
         assert (tmp_path / "link.json").is_symlink() and not (tmp_path / "real.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1,\n"b"}', "f.json:2: not valid JSON"),
+        ("", "f.json:1: not valid JSON"),
+        ("[1]", "f.json: expected a JSON object"),
+        ('{"a": ' + "9" * 5000 + "}", "f.json: a number is too long or the nesting too deep"),
+        ("[" * 200_000, "f.json: a number is too long or the nesting too deep"),
+        (b"\xff{}", "f.json"),
+    ],
+)
+def test_what_is_no_json_object_is_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    path = tmp_path / "f.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError) as caught:
+        read_json_object(path)
+    assert message in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 300
+    path.write_text('{"a": [1, null]}', encoding="utf-8")
+    assert read_json_object(path) == {"a": [1, None]}
 
 
 def test_what_is_not_a_file_is_never_replaced(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_a_mistake_is_one_line_before_any_fit(tmp_path: Path) -> None:
     wrong = json.dumps({"source_repo": "sim/plain", "commit": "c", "licence": "l", "n_trials": 0})
     good = (matrices / "plain__simulated.json").read_text()
     (matrices / "plain__simulated.json").write_text(wrong)
-    assert "n_trials must be a whole number of at least 1, or 'varies…', found 0" in refuse(tmp_path)
+    assert "n_trials must be a whole number from 1 to 999999, or 'varies…', found 0" in refuse(tmp_path)
     (matrices / "plain__simulated.json").write_text(good.replace("licence", "license"))
     assert "plain__simulated.json: licence must be a text, found None" in refuse(tmp_path)
     (matrices / "plain__simulated.json").write_text(good[:-1])
