@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from irt.command import proportion, whole_number
@@ -64,6 +65,12 @@ def trials_paths(matrix: Path) -> list[Path]:
 def find_trials(matrix: Path) -> Path | None:
     """Return the file beside a matrix that has its trials by cell, if there is one."""
     return next((path for path in trials_paths(matrix) if path.is_file()), None)
+
+
+def without_trials(paths: Sequence[Path]) -> list[Path]:
+    """Return these paths without the files of trials of others among them, as *.csv.gz finds them."""
+    trials = {found.resolve() for found in map(find_trials, paths) if found}
+    return [path for path in paths if path.resolve() not in trials]
 
 
 def matrix_of_trials(path: Path) -> Path | None:

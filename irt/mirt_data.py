@@ -24,6 +24,7 @@ from irt.matrix_options import (
     trials_of_no_matrix,
     trials_paths,
     unfit_name,
+    without_trials,
 )
 from irt.model_overlap import common_names, fewest_shared, overlap_warnings
 from irt.response_matrix import ResponseMatrix, read_response_matrix
@@ -110,14 +111,11 @@ def read_benchmarks(
         which it is not known which matrix they are of; for a name that cannot be printed; for the same name or content
         twice; and if no chain of common items and models connects all answers.
     """
-    trials_of_others = {trials.resolve() for trials in map(find_trials, paths) if trials}
     matrices: dict[str, ResponseMatrix] = {}
     inputs: list[InputFile] = []
     path_of: dict[str, Path] = {}
     warnings: list[str] = []
-    for path in paths:
-        if path.resolve() in trials_of_others:
-            continue
+    for path in without_trials(paths):
         _check_matrix_path(path)
         name = benchmark_name(path)
         trials_path, description = find_trials(path), None

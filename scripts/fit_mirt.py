@@ -48,6 +48,7 @@ from irt.benchmark_options import (
     tell_warnings,
 )
 from irt.command import CommandParser, packages_of, run, whole_number
+from irt.matrix_options import without_trials
 from irt.outputs import check_outputs
 
 MOST_DEFAULT_DIMS = 4
@@ -129,7 +130,7 @@ def main() -> int:
 
 def next_command(arguments: argparse.Namespace, dims: int) -> str:
     """Return the command that says which benchmark goes with which dimension, on the same answers."""
-    words = ["python", "scripts/align_dimensions.py", *map(str, arguments.matrices)]
+    words = ["python", "scripts/align_dimensions.py", *map(str, without_trials(arguments.matrices))]
     words += ["--n-trials", str(arguments.n_trials)] if arguments.n_trials else []
     words += ["--common-models"] if arguments.common_models else []
     words += ["--seed", str(arguments.seed)] if arguments.seed else []

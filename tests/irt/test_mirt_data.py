@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from irt.io import InputError
+from irt.matrix_options import without_trials
 from irt.mirt_data import groups_of, read_benchmarks
 
 
@@ -302,3 +303,13 @@ def test_groups() -> None:
     assert groups_of(np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]])).tolist() == [0, 0, -1]
     assert groups_of(np.array([[1, 0, 0], [0, 0, 1], [0, 0, 3]])).tolist() == [0, 1, 1]
     assert groups_of(np.zeros((2, 3), dtype=np.int64)).tolist() == [-1, -1]
+
+
+def test_files_of_trials_are_left_out_of_what_a_pattern_finds(tmp_path: Path) -> None:
+    names = ("a.csv.gz", "a.trials.csv", "b.csv", "own/response_matrix.csv", "own/trials.csv")
+    (tmp_path / "own").mkdir()
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.touch()
+    assert without_trials(paths) == [paths[0], paths[2], paths[3]]
+    assert without_trials(paths[1:3]) == paths[1:3]  # of a matrix that is not among them
