@@ -9,8 +9,8 @@ Output  accuracy, log-loss, Brier score, AUC and calibration error of each predi
 
 What is hidden (--protocol):
   cells    a share of all answers; every fold hides another, so each answer is predicted once
-  models   all but --known answers of the models of each fold; the items are fitted without these models
-  items    all but --known answers to the items of each fold; the abilities are fitted without these items. How much
+  models   all but --known cells of the models of each fold; the items are fitted without these models
+  items    all but --known cells of the items of each fold; the abilities are fitted without these items. How much
            other new items would differ is not in the intervals
 
 Predictors: global mean; the model's mean; its mean in the benchmark; the item's mean (each leans on the mean of what it
@@ -74,7 +74,7 @@ def parse_arguments() -> argparse.Namespace:
         "--known",
         type=whole_number(1),
         default=20,
-        help="known answers of a new model or to a new item, drawn at random (%(default)s)",
+        help="known cells, with all their trials, of a new model or item, drawn at random (%(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.add_argument("--output", type=Path, metavar="FILE.csv", help="also write all figures")
@@ -125,7 +125,7 @@ def main() -> int:
         print_json(json_report(data, scores, settings, answers=answers, not_converged=unconverged))
     else:
         title = TITLES[arguments.protocol].capitalize()
-        known = "" if arguments.protocol == "cells" else f", {arguments.known} answers known of each"
+        known = "" if arguments.protocol == "cells" else f", {counted(arguments.known, 'cell')} known of each"
         print(f"{title}{known}: {size_of(data)}; {counted(answers, 'answer')} predicted")
         print("\n".join(report_lines(scores, dims)))
     if arguments.output is not None:
@@ -148,31 +148,29 @@ def check_folds(data: Benchmarks, arguments: argparse.Namespace) -> None:
         )
     if arguments.protocol == "cells":
         return
-    most_answers = int(answers_of_each(data, arguments.protocol).max())
-    if most_answers <= arguments.known:
-        remedy = (
-            f"use --known {most_answers - 1} or fewer" if most_answers > 1 else "there must be at least 2"
-        )
+    most_cells = int(cells_of_each(data, arguments.protocol).max())
+    if most_cells <= arguments.known:
+        remedy = f"use --known {most_cells - 1} or fewer" if most_cells > 1 else "there must be at least 2"
         raise InputError(
-            f"--known {arguments.known}: no {what} has more answers than that, so none is left to predict; {remedy}"
+            f"--known {arguments.known}: no {what} has more answered cells, so none is left to predict; {remedy}"
         )
 
 
 def tell_short(data: Benchmarks, arguments: argparse.Namespace) -> None:
-    """Say how many new models or items have too few answers for any to be predicted."""
+    """Say how many new models or items have too few answered cells for any to be predicted."""
     if arguments.protocol == "cells":
         return
-    answers = answers_of_each(data, arguments.protocol)
-    short = int((answers <= arguments.known).sum())
+    cells = cells_of_each(data, arguments.protocol)
+    short = int((cells <= arguments.known).sum())
     if short:
         print(
-            f"{short:,} of {counted(len(answers), arguments.protocol[:-1])} have no more than "
-            f"{counted(arguments.known, 'answer')}; none of these is predicted",
+            f"{short:,} of {counted(len(cells), arguments.protocol[:-1])} have no more than "
+            f"{counted(arguments.known, 'answered cell')}; none of these is predicted",
             file=sys.stderr,
         )
 
 
-def answers_of_each(data: Benchmarks, protocol: str) -> IntArray:
+def cells_of_each(data: Benchmarks, protocol: str) -> IntArray:
     """Return how many cells of each model, or of each item, are answered."""
     return (data.trials > 0).sum(axis=1 if protocol == "models" else 0)
 

@@ -96,7 +96,7 @@ def test_table_csv_and_json_have_the_same_figures_and_repeat(folder: Path) -> No
         "warning: likely the same model under two names: 'm11' in many and 'M-11' in one"
     )
     assert [f"warning: {warning}" for warning in report["warnings"]] == told[1:3]
-    assert "2 of 13 models have no more than 4 answers; none of these is predicted" in table.stderr
+    assert "2 of 13 models have no more than 4 answered cells; none of these is predicted" in table.stderr
 
 
 def test_new_items(folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_new_items(folder: Path) -> None:
         folder, "many.csv", "one.csv", "--n-trials", "2", "--protocol", "items", "--known", "6", *QUICK
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("New items, 6 answers known of each: 12 models × 17 items")
+    assert done.stdout.startswith("New items, 6 cells known of each: 12 models × 17 items")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_new_items(folder: Path) -> None:
         ),
         (
             ["many.csv", "--n-trials", "2", "--protocol", "items", "--known", "12"],
-            "--known 12: no item has more answers than that, so none is left to predict; use --known 11 or fewer",
+            "--known 12: no item has more answered cells, so none is left to predict; use --known 11 or fewer",
         ),
         (
             ["many.csv", "--n-trials", "2", "--protocol", "models", "--folds", "5", "--dims", "1", "9"],
@@ -146,7 +146,7 @@ def test_new_items(folder: Path) -> None:
         ),
         (
             ["one.csv", "--n-trials", "2", "--protocol", "models", "--folds", "2", "--known", "1"],
-            "--known 1: no model has more answers than that, so none is left to predict; there must be at least 2",
+            "--known 1: no model has more answered cells, so none is left to predict; there must be at least 2",
         ),
         (
             ["many.csv", "--n-trials", "2", "--output", "many.csv/x.csv"],
